@@ -201,6 +201,38 @@ static void tell_factor(const Case *c, double factor, char text[160])
 
 /* ---- what a wrong sum has ------------------------------------------------------------------ */
 
+/* The reduction that the lab calls on this rank where these numbers come from, or NULL. */
+static const Call *reduction_there(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    const Label l = e->want->label;
+    for (int64_t i = 0; mine && i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (call->rule == REDUCTION && line_of(call->address)[0] && call->where.of == l.of &&
+            call->where.index == l.index && call->where.step == l.step)
+            return call;
+    }
+    return NULL;
+}
+
+/* Appends which reduction has not reached these numbers: one over other ranks, or one whose result
+ * is lost. */
+static void append_reduction(const Evidence *e, const Brought *b)
+{
+    char one[300];
+    const Call *call = reduction_there(e);
+    if (!call)
+        return;
+    call_text(e->trial->outcome->calls, call, NULL, one, sizeof one);
+    append(
+        e->text, e->size,
+        call->members == members_of(b)
+            ? _("\nrank %d adds them up in the %s, but the sum is not what is left in these numbers")
+            : _("\nrank %d calls the %s"),
+        e->trial->rank, one);
+}
+
 static bool own_alone(const Evidence *e, const Brought *b)
 {
     const int own = e->trial->rank;
@@ -213,17 +245,18 @@ static bool own_alone(const Evidence *e, const Brought *b)
     if (!b->equal && same_times(b->times[own], b->weight[own]))
         snprintf(factor, sizeof factor, "%s", _(", times its share"));
     const Lab *lab = e->trial->result->lab;
-    return says(
-        e,
-        lab->over_replicas
-            ? _("it is only this replica's own contribution%s: those of the other replicas "
-                "are missing")
-        : lab->has_replicas
-            ? _("it is only this rank's own contribution%s: those of the other ranks of its "
-                "group are missing")
-            : _("it is only this rank's own contribution%s: those of the other ranks are "
-                "missing"),
-        factor);
+    says(e,
+         lab->over_replicas
+             ? _("it is only this replica's own contribution%s: those of the other replicas "
+                 "are missing")
+         : lab->has_replicas
+             ? _("it is only this rank's own contribution%s: those of the other ranks of its "
+                 "group are missing")
+             : _("it is only this rank's own contribution%s: those of the other ranks are "
+                 "missing"),
+         factor);
+    append_reduction(e, b);
+    return true;
 }
 
 bool is_own_though_summed(const Evidence *e, Label call)

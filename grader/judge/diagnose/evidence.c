@@ -74,13 +74,14 @@ bool not_a_number(const Evidence *e)
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "or grew without bound"));
         } else if (isnan(e->is[i]) && !isnan(e->right[i]))
-            return says(e, is_under_way(e->is[i])
-                               ? _("a buffer was read before the message or the sum that fills it "
-                                   "was complete: wait for it first (pending_wait, MPI_Wait)")
-                               : _("the result contains NaN: 0 was divided by 0, or a logarithm or "
-                                   "a root taken of a negative number, or a part of it "
-                                   "was never computed, or was read before it was computed or "
-                                   "after its memory was freed (SAN=1 finds the line)"));
+            return says(e,
+                        is_under_way(e->is[i])
+                            ? _("a buffer was read before the message or the sum that fills it "
+                                "was complete: wait for it first (pending_wait, MPI_Wait)")
+                            : _("the result contains NaN. It may come from 0 divided by 0, from a "
+                                "logarithm or a root of a negative number, from an earlier step, "
+                                "or from memory that was not written yet or already freed (SAN=1 "
+                                "finds the line)"));
     return false;
 }
 

@@ -176,7 +176,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      of_another_rank,
                                      result_was_changed,
                                      partial_match,
-                                     last_ones_wrong,
+                                     few_wrong,
                                      scaled,
                                      step_of_wrong_gradient,
                                      NULL};

@@ -81,7 +81,7 @@ static PassPrograms programs_of(Trial *t, const Entry *forward)
 static void add_what_numbers_show(const Evidence *e)
 {
     static Finder *const finders[] = {rest_is_not_shared, right_on_first_rank,    partial_match,
-                                      last_ones_wrong,    same_numbers_elsewhere, nearly_right};
+                                      few_wrong,          same_numbers_elsewhere, nearly_right};
     Evidence rest = *e;
     const size_t used = strlen(e->text);
     rest.text += used + 1;

@@ -87,10 +87,14 @@ bool first_ones_right(const Evidence *e)
         (long long)first, (long long)e->count, (long long)first, which);
 }
 
-/* Are the last few numbers wrong: fewer than a row or, without rows, than an eighth of all? */
-bool last_ones_wrong(const Evidence *e)
+/* Is one number wrong, or the last few: fewer than a row or, without rows, than an eighth of all? */
+bool few_wrong(const Evidence *e)
 {
+    enum { MANY = 16 };
     const int64_t last = e->count - e->first_wrong, one = numbers_of_one(e);
+    if (e->wrong == 1 && last > 1 && e->count >= MANY)
+        return says(e, _("only element %s of %lld numbers is wrong"),
+                    address_text(e->got, e->first_wrong, (char[96]){0}), (long long)e->count);
     if (e->wrong == 0 || is_right(e, e->count - 1) || 2 * e->wrong < last ||
         last >= (one > 0 ? one : e->count / 8))
         return false;

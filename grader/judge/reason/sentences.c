@@ -210,6 +210,8 @@ bool tell_difference(Comparison *c, int i, int meant)
     if (count == 1 && missing == 1 && leads_to(c, mine[0], others[0], &first))
         return tell_missing(c, i, mine[0], first);
     const Form *late = count == 1 && missing == 1 ? needed_before(c, i, others[0]) : NULL;
+    if (late && is_sum(is)) /* it adds something else, so it is not that sum */
+        return tell_extra(c, i);
     if (late) {
         append_operation(c, is, name);
         append_operation(c, late, right);

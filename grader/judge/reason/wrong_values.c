@@ -177,14 +177,14 @@ static bool takes_values_only(const Comparison *c, const PassPrograms *p, bool g
     return false;
 }
 
-/* The operation of the plain program that takes the result of another one, or NULL. */
-static const Form *next_in_plain(const Comparison *c, const TapeOperation *from)
+/* What the plain program computes next from this form, or NULL. */
+static const Form *next_in_plain(const Comparison *c, int from)
 {
-    for (int j = 0; from && j < c->f.program[PLAIN].count; j++) {
-        const TapeOperation *o = &c->f.program[PLAIN].operation[j];
-        for (int k = 0; k < o->inputs; k++)
-            if (o->input[k].tensor == from->output.tensor && !is_move(&c->f, o))
-                return form_at(c, c->f.made[PLAIN][j]);
+    for (int j = 0; j < c->f.program[PLAIN].count; j++) {
+        const Form *form = form_at(c, c->f.made[PLAIN][j]);
+        for (int k = 0; k < form->takes; k++)
+            if (form->taken[k] == from)
+                return form;
     }
     return NULL;
 }
@@ -195,7 +195,7 @@ static void tell_after_last(const Comparison *c, const PassPrograms *p, int last
 {
     char how[LINE], name[LINE] = "", other[LINE] = "";
     const TapeOperation *o = &c->f.program[RANK].operation[last];
-    const Form *next = next_in_plain(c, plain_operation(c, last));
+    const Form *next = next_in_plain(c, c->f.made[RANK][last]);
     append_call(c, last, name);
     say_how(p->returned == 1 ? ANOTHER : TIMES, p->returned, how);
     if (next)

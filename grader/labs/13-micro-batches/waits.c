@@ -93,10 +93,12 @@ static void append_crossing_waits(const Trial *t, char *text, size_t size)
 
 void micro_batches_ending(const Trial *t, char *text, size_t size)
 {
-    if (t->outcome->ending == HUNG && t->outcome->calls) {
-        append_crossing_waits(t, text, size);
-        if (!has_refused(t))
-            append_other_passes(t, text, size);
-    }
+    const size_t used = strlen(text);
     stages_ending(t, text, size);
+    if (t->outcome->ending != HUNG || !t->outcome->calls)
+        return;
+    if (strlen(text) == used) /* no stage has ended without what another one waits for */
+        append_crossing_waits(t, text, size);
+    if (!has_refused(t))
+        append_other_passes(t, text, size);
 }

@@ -236,8 +236,8 @@ static bool after_wrong_metrics(const Evidence *e)
 
 Finder *const grid_reasons[] = {after_wrong_metrics, after_wrong_gradients, metrics_are_wrong,
                                 norm_is_wrong,       stages_are_wrong,      NULL};
-Finder *const grid_more_reasons[] = {partial_match, last_ones_wrong, replicas_differ,
-                                     summed_in_each_pass, NULL};
+Finder *const grid_more_reasons[] = {partial_match, few_wrong, replicas_differ, summed_in_each_pass,
+                                     NULL};
 
 void grid_ending(const Trial *t, char *text, size_t size)
 {

@@ -215,8 +215,11 @@ static bool own_part_is_stale(const Evidence *e, const double *before)
 
 static bool says_stale(const Evidence *e, const double *before)
 {
+    char refusal[512];
     if (stale(e, before, 0, e->count) < e->wrong)
         return false;
+    if (refusal_text(e->c, e->trial->outcome, refusal, sizeof refusal))
+        return says(e, "%s", refusal); /* such as that of a replica that has updated nothing */
     const Entry *own = part_of(e, e->trial->rank);
     if (e->wrong < e->count && own_part_is_stale(e, before))
         return true;

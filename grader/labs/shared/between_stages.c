@@ -79,6 +79,28 @@ static int is_that_of_block(const Evidence *e, What what)
     return -1;
 }
 
+/* The factor between the numbers and the right ones, or 0. */
+static double factor_of(const Evidence *e)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
+    const double factor = e->count > 1 ? e->is[at] / e->right[at] : 0;
+    return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
+}
+
+static bool received_is_scaled(const Evidence *e)
+{
+    const int stage = e->trial->rank / width_of(e->c);
+    const bool is_input = e->want->label.of == A_BLOCK && e->want->label.what == INPUT_OF;
+    const double times = is_input && stage > 0 ? factor_of(e) : 0;
+    return times != 0 &&
+           says(e,
+                _("stage %d runs on %.4g times the numbers that stage %d has computed: what "
+                  "stage_run returned must be sent and received unchanged"),
+                stage, times, stage - 1);
+}
+
 static bool received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);
@@ -99,16 +121,6 @@ static bool received_is_wrong(const Evidence *e)
         lab_points(e->trial->result->lab, SCHEDULE)
             ? _(", and stage_send must send what it is given")
             : "");
-}
-
-/* The factor between the numbers and the right ones, or 0. */
-static double factor_of(const Evidence *e)
-{
-    int64_t at = 0;
-    for (int64_t i = 0; i < e->count; i++)
-        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
-    const double factor = e->count > 1 ? e->is[at] / e->right[at] : 0;
-    return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
 }
 
 /* If a stage gets a wrong gradient, all of its own gradients are wrong. Is the next stage's input
@@ -200,8 +212,8 @@ static bool blocks_are_misplaced(const Evidence *e)
 bool stages_are_wrong(const Evidence *e)
 {
     return not_a_number(e) || blocks_are_misplaced(e) || nothing_flowed_back(e) ||
-           gradient_received_is_scaled(e) || multiple(e) || micros_in_other_order(e) ||
-           received_is_wrong(e) || gradient_received_is_wrong(e);
+           received_is_scaled(e) || gradient_received_is_scaled(e) || multiple(e) ||
+           micros_in_other_order(e) || received_is_wrong(e) || gradient_received_is_wrong(e);
 }
 
 Finder *const stages_reasons[] = {stages_are_wrong, NULL};
