@@ -206,6 +206,12 @@ itself() {
         attack "ASK($call);"
         check "${call%%,*} fails the case" refused
     done
+    attack 'struct timespec t; ASK(SYS_clock_gettime, (int)(~(unsigned)ASK(SYS_getppid, 0) << 3 | 2), &t);' '#include <time.h>
+'
+    check "a lab that reads the clock of another process fails the case" refused
+    attack 'struct timespec t; if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) || clock_gettime(CLOCK_MONOTONIC, &t)) puts("LEAK");' '#include <time.h>
+'
+    check "a lab that reads its own clocks keeps its points" quiet
     for call in 'SYS_munmap, 0x30000000, 4096' 'SYS_munmap, 0, 1L << 33' 'SYS_mremap, 0x30000000, 4096, 4096, MREMAP_MAYMOVE' \
         'SYS_mremap, heap, 4096, 4096, MREMAP_MAYMOVE | 4' 'SYS_madvise, 0x30000000, 4096, MADV_DONTNEED' \
         'SYS_mprotect, (long)ask & -4096, 4096, PROT_READ | PROT_WRITE' \
@@ -285,6 +291,12 @@ interrupted() {
     judge=$!
     until ps -eo args | grep -qE '^[^ ]*01-attack /' || ! kill -0 "$judge" 2> /dev/null; do sleep 0.1; done
     sleep 1
+    records() { # where the ranks hold the record
+        local maps
+        mapfile -t maps < <(ps -eo pid,args | awk '$2 ~ /01-attack$/ { print "/proc/" $1 "/maps" }')
+        grep -hs /launch "${maps[@]}" | cut -d- -f1
+    }
+    check "each rank has the record at an address of its own" [ "$(records | sort -u | wc -l)" -gt 1 ]
     check "the judge runs until it is killed" kill -KILL "$judge"
     wait "$judge" 2> /dev/null
     check "a killed judge leaves nothing behind" nothing_is_left
