@@ -149,8 +149,8 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 # The mesh calls labs 8 and 10.
 $(RUNNERS)/idle: $(call float,grader/runner/idle.c) $(call start_objects,float,8 10) $(RUNNER_PARTS) $(LIBRARY)
 	mkdir -p $(@D)
-	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp,--defsym=lab_variables=0 $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
-	    -o $@ $(RUNNER_LDLIBS) $(or_full)
+	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp,--defsym=lab_variables=0 $(filter %.o,$^) \
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(RUNNER_LDLIBS) $(or_full)
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
 

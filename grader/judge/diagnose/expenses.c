@@ -102,12 +102,19 @@ static int expenses_of(const Trial *t, const Entry *want, double sent, Expense o
     return fabs(all - sent) < 0.5 ? count : 0;
 }
 
+static const char *place_of_call(const Call *call, char text[120])
+{
+    const char *line = line_of(call->address);
+    snprintf(text, 120, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
+    return text;
+}
+
 /* If each rank makes `more` calls than usual: on which line, or on which of several ones, do so many
  * calls send what is too much? */
 static bool needless_calls(const Trial *t, const Expense *of, int count, double excess, double more,
                            char text[240])
 {
-    char all[200] = "", one[100] = "";
+    char all[200] = "", one[120] = "";
     double made = 0;
     int found = 0;
     for (int i = 0; i < count; i++) {
@@ -115,9 +122,8 @@ static bool needless_calls(const Trial *t, const Expense *of, int count, double 
             of[i].call->rule != MESSAGE && of[i].alike ? of[i].calls / t->c->world : 0;
         if (times < more || more < 1 || fabs(more * of[i].sent / times - excess) >= 0.5)
             continue;
-        const char *line = line_of(of[i].call->address);
-        snprintf(one, sizeof one, "%s%s%s", _(of[i].call->name), line[0] ? _(" at ") : "", line);
-        append(all, sizeof all, _("%s%s (%.0f in all)"), found++ ? _(", or the ") : "", one, times);
+        append(all, sizeof all, _("%s%s (%.0f in all)"), found++ ? _(", or the ") : "",
+               place_of_call(of[i].call, one), times);
         made = times;
     }
     if (found > 1)
@@ -134,17 +140,17 @@ static bool needless_calls(const Trial *t, const Expense *of, int count, double 
     return found > 0;
 }
 
-/* Lists the lines on which the ranks send as much as is too much. Returns how many there are. */
-static int equal_expenses(const Expense *of, int count, double excess, char text[200])
+/* Lists the lines on which the ranks send as much as is too much, or up to `near` more or less.
+ * Returns how many there are. */
+static int equal_expenses(const Expense *of, int count, double excess, double near, char text[200])
 {
     int found = 0;
+    char place[120];
     text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        const char *line = line_of(of[i].call->address);
-        if (fabs(of[i].sent - excess) < 0.5)
-            append(text, 200, "%s%s%s%s", found++ ? _(", and in the ") : "", _(of[i].call->name),
-                   line[0] ? _(" at ") : "", line);
-    }
+    for (int i = 0; i < count; i++)
+        if (fabs(of[i].sent - excess) <= near)
+            append(text, 200, "%s%s", found++ ? _(", and in the ") : "",
+                   place_of_call(of[i].call, place));
     return found;
 }
 
@@ -153,7 +159,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
                          char text[240])
 {
     Expense of[LINES];
-    char place[120] = "", equal[200];
+    char place[120], equal[200];
     const double n = exchanging_ranks(t->c), times = sent / enough;
     const int count = expenses_of(t, want, sent, of);
     const Expense *most = of;
@@ -166,9 +172,8 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
     }
     const Call *call = most->call;
     const double each = (double)call->sent[0].count;
-    const char *line = line_of(call->address);
-    const int equals = equal_expenses(of, count, sent - enough, equal);
-    append(place, sizeof place, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
+    const int equals = equal_expenses(of, count, sent - enough, 0.49, equal);
+    place_of_call(call, place);
     if (equals == 1)
         snprintf(
             text, 240,
@@ -186,6 +191,8 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
                  place, each, each / times);
     else if (equals > 1)
         snprintf(text, 240, _("%.0f numbers are sent in the %s"), sent - enough, equal);
+    else if (equal_expenses(of, count, sent - enough, (sent - enough) / 10, equal))
+        snprintf(text, 240, _("about %.0f numbers are sent in the %s"), sent - enough, equal);
     else
         snprintf(text, 240, _("%.0f of them are sent in the %s"), most->sent, place);
 }
@@ -209,13 +216,13 @@ static bool sums_all_positions(const Trial *t, const Entry *want, char text[240]
 void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls, double enough,
                     char *text, size_t size)
 {
-    char communications[160], where[240], beyond[600] = "";
+    char communications[400], where[240] = "", beyond[600] = "";
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
     const bool many = usual > 0 && fabs(calls - times * usual) < 1e-6;
-    snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
-             usual);
     if (enough > 0)
         tell_expense(t, want, sent, enough, where);
+    snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f; %s"),
+             calls, usual, where);
     const Examination *own = &t->result->lab->examine;
     const char *suffices = own->suffices ? own->suffices(t->c, &want->label) : NULL;
     Expense of[LINES];

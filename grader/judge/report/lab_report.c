@@ -33,13 +33,13 @@ static void print_own_reason(FILE *out, Page page, const char *reason, bool has_
     }
 }
 
-/* Prints why a check failed, and names the later checks that fail for the same reason, which have
+/* Prints why a check failed, and names the other checks that fail for the same reason, which have
  * one line each, so that the reason stays on a screen. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     char others[400] = "", text[500];
-    for (int other = (int)check + 1; other < CHECKS; other++)
-        if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
+    for (int other = 0; other < CHECKS; other++)
+        if (other != (int)check && lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
             cause_of(lab, (Check)other) == check)
             append(others, sizeof others, "%s%s", others[0] ? ", " : "", _(check_names[other]));
     print_own_reason(out, page, own_reason(lab, check), false);

@@ -165,6 +165,9 @@ Check cause_of(const LabResult *lab, Check check)
     if (is_reported(lab, WEIGHT_GRADIENT) &&
         is_prefix(_(follows_gradient), lab->check[check].reason))
         return cause_of(lab, WEIGHT_GRADIENT);
+    for (int other = (int)check + 1; other < CHECKS && lab->check[check].ending == NOT_RUN; other++)
+        if (is_reported(lab, other) && check_status(lab, (Check)other) == HANGS)
+            return cause_of(lab, (Check)other);
     for (int first = 0; first < (int)check; first++)
         if (is_reported(lab, first) &&
             (told_in_common(lab, (int)check, first) > 0 ||

@@ -60,7 +60,7 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
-/** One mistake may make several checks fail. Returns the first failed check with points whose
+/** One mistake may make several checks fail. Returns the failed check with points whose
  *  reason begins with the same line, or with the same line of the lab and other numbers, has the
  *  same finding with the same HINT, or is what this check's reason refers to; often that is `check`
  *  itself. */
