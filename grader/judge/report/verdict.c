@@ -146,11 +146,13 @@ static bool is_prefix(const char *start, const char *text)
     return !strncmp(text, start, strlen(start));
 }
 
-/* Does `b` have a line of `a` together with the HINT below it? */
-static bool has_same_hint(const char *a, const char *b)
+/* Does `b` have a line of `a` together with the HINT below it? Of cases that ended early, the lines
+ * above say more. */
+static bool has_same_hint(const CheckResult *check, const CheckResult *first)
 {
+    const char *a = check->reason, *b = first->reason;
     char both[sizeof((CheckResult *)NULL)->reason];
-    for (const char *end; (end = strchr(a, '\n')); a = end + 1) {
+    for (const char *end; check->ending == COMPLETE && (end = strchr(a, '\n')); a = end + 1) {
         if (!is_prefix(_("HINT: "), end + 1))
             continue;
         snprintf(both, sizeof both, "%.*s", (int)(end + 1 - a + strcspn(end + 1, "\n")), a);
@@ -169,9 +171,8 @@ Check cause_of(const LabResult *lab, Check check)
         if (is_reported(lab, other) && check_status(lab, (Check)other) == HANGS)
             return cause_of(lab, (Check)other);
     for (int first = 0; first < (int)check; first++)
-        if (is_reported(lab, first) &&
-            (told_in_common(lab, (int)check, first) > 0 ||
-             has_same_hint(lab->check[check].reason, lab->check[first].reason)))
+        if (is_reported(lab, first) && (told_in_common(lab, (int)check, first) > 0 ||
+                                        has_same_hint(&lab->check[check], &lab->check[first])))
             return cause_of(lab, (Check)first);
     return check;
 }
