@@ -20,7 +20,7 @@ enum {
 #else
     BEHIND = 16,
 #endif
-    SMALL = 128 << 10,  /* a lab's static variables, or a layer, that do not count */
+    SMALL = 128 << 10, /* a lab's static variables, or a layer, that do not count */
     STACK = 512 << 10, /* what the kit's functions and MPI may take of the stack */
     UNTOUCHED = 0xff   /* numbers that are NaN */
 };

@@ -197,8 +197,8 @@ int MPI_Comm_free(MPI_Comm *comm)
 /* group_adopt() calls this for a communicator, which then belongs to a group. */
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-    if (recorder_active() && !is_called_by_lab(__builtin_return_address(0)) && comm != MPI_COMM_WORLD &&
-        comm != MPI_COMM_SELF)
+    if (recorder_active() && !is_called_by_lab(__builtin_return_address(0)) &&
+        comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF)
         named(comm)->own = false;
     return PMPI_Comm_rank(substituted(comm), rank);
 }

@@ -213,13 +213,25 @@ static bool own_part_is_stale(const Evidence *e, const double *before)
     return false;
 }
 
+/* Does the kit, and no line of the lab, end a rank's case: because it has updated nothing? */
+static bool update_is_missing(const Trial *t)
+{
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *ended = first_entry(t->outcome->wrote[rank], REFUSED);
+        if (ended && !line_of(ended->address)[0])
+            return true;
+    }
+    return false;
+}
+
 static bool says_stale(const Evidence *e, const double *before)
 {
     char refusal[512];
     if (stale(e, before, 0, e->count) < e->wrong)
         return false;
-    if (refusal_text(e->c, e->trial->outcome, refusal, sizeof refusal))
-        return says(e, "%s", refusal); /* such as that of a replica that has updated nothing */
+    if (update_is_missing(e->trial) &&
+        refusal_text(e->c, e->trial->outcome, refusal, sizeof refusal))
+        return says(e, "%s", refusal);
     const Entry *own = part_of(e, e->trial->rank);
     if (e->wrong < e->count && own_part_is_stale(e, before))
         return true;
