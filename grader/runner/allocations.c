@@ -241,7 +241,7 @@ static char *lowest_touched(char *frame, bool drop)
 {
     enum { PAGE = 4096, PIECE = 16 };
     unsigned char resident[PIECE];
-    char *top = (char *)((uintptr_t)frame / PAGE * PAGE) - PAGE, *lowest = top;
+    char *top = frame - (uintptr_t)frame % PAGE - PAGE, *lowest = top;
     for (char *piece = top - PIECE * PAGE; mincore(piece, sizeof resident * PAGE, resident) == 0;
          piece -= PIECE * PAGE) {
         for (int i = PIECE - 1; i >= 0; i--)
