@@ -1,7 +1,6 @@
 /** @file
- * The flight recorder's data: the MPI calls that a rank made in the running case, checksums of its
- * whole tensors, and the operations on its tapes. They are in three rings in shared memory. The
- * runner writes them, and the judge reads them. A lab could have written them too, so the judge
+ * The flight recorder's data: the MPI calls that a rank made in the running case, and the operations
+ * on its tapes. They are in two rings in shared memory. The runner writes them, and the judge reads them. A lab could have written them too, so the judge
  * copies everything and checks all bounds.
  */
 #pragma once
@@ -15,7 +14,6 @@
 enum {
     MAX_RANKS = 8,         /**< per launch */
     RING_CALLS = 4096,     /**< capacity of a rank's ring of calls */
-    RING_VALUES = 4096,    /**< capacity of its ring of values */
     RING_OPERATIONS = 512, /**< capacity of its ring of operations */
     MOST_INPUTS = 4,       /**< recorded of an operation */
     MOST_ATTRIBUTES = 3,   /**< recorded of an operation */
@@ -116,15 +114,6 @@ typedef struct Call {
     void *inner; /**< the same, in the function that made the call; see callsite_outermost() */
 } Call;
 
-/** A tensor that should be equal on every rank of a tp group. */
-typedef struct Value {
-    char operation[32]; /**< "linear": the function that returned it */
-    void *address;      /**< the line of the lab that called it */
-    int64_t count;      /**< number of elements */
-    int32_t gradient;   /**< it is the gradient of the function's result, not the result */
-    double sum, size;   /**< weighted sums, of elements and of absolute values */
-} Value;
-
 /** A tensor that an operation takes or returns. */
 typedef struct TapeTensor {
     const void *tensor;     /**< the same for the same tensor, until the tape is reset */
@@ -164,9 +153,8 @@ typedef struct TapeOperation {
 /** A rank's rings: entry i is at [i % RING_...]. */
 typedef struct Rings {
     _Atomic int64_t number;                   /**< the posted number of the case */
-    _Atomic int64_t calls, values;            /**< calls made; values kept, at most RING_VALUES */
+    _Atomic int64_t calls;                    /**< calls made */
     _Atomic int64_t operations;               /**< operations kept, at most RING_OPERATIONS */
     Call call[RING_CALLS];                    /**< the last calls */
-    Value value[RING_VALUES];                 /**< the first values */
     TapeOperation operation[RING_OPERATIONS]; /**< the first operations */
 } Rings;

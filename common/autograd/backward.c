@@ -131,9 +131,6 @@ void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
         if (observer->operation)
             observer->operation(observer->context, node->name, node->address, node->output,
                                 NODE_INPUTS, node->input, true);
-        if (observer->see)
-            observer->see(observer->context, node->output, node->output->gradient, node->name,
-                          node->address);
         TapeMark mark = tape_mark(tape);
         backend_range(node->name);
         node->backward(node, node->output->gradient);

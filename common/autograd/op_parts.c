@@ -26,7 +26,8 @@ void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
         misuse(is_world(x, n)
                    ? N_("the world has that many ranks; mesh->tp_degree of them split this x")
                    : N_("the parts are equal: split a dimension whose size is a multiple of the "
-                        "number of ranks; if it may have any size, do without equal parts"),
+                        "number of ranks (LAST is that of the features); if it may have any size, "
+                        "do without equal parts"),
                "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
                TENSOR_TEXT(x), (long long)n);
 }

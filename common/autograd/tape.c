@@ -194,14 +194,11 @@ static void *line_of_function(char *function)
 static void *shown(const char *name, const Tensor *output, int inputs, Tensor *const *input)
 {
     const Observer *observer = tape_observer();
-    if (!observer->see && !observer->operation)
+    if (!observer->operation)
         return NULL;
     void *called_at = callsite(),
          *address = called_at ? called_at : line_of_function(output->tape->next_calls);
-    if (observer->operation)
-        observer->operation(observer->context, name, address, output, inputs, input, false);
-    if (observer->see && output->buffer)
-        observer->see(observer->context, output, NULL, name, called_at);
+    observer->operation(observer->context, name, address, output, inputs, input, false);
     return address;
 }
 

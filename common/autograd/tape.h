@@ -155,16 +155,13 @@ typedef struct GradientWatch {
  *  functions may be NULL. No tape leads to it, so that a graded program cannot reach its context
  *  through a tensor. */
 typedef struct Observer {
-    /** If `gradient` is NULL: x was returned by `function`, which a lab called at `address` (or
-     *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
-    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
-                void *address);
-    /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed
-     *  `output` from `input`, whose elements may be NULL, with the attributes that its tape's
-     *  `next` has. If `back`, it is about to add to the gradients of the inputs that need one. */
+    /** `function`, which a lab called at `address` (or NULL), has computed `output` from `input`,
+     *  whose elements may be NULL, with the attributes that its tape's `next` has. If `back`, the
+     *  gradient of `output` is complete, and is about to be added to those of the inputs that need
+     *  one. */
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);
-    void *context; /**< passed to both */
+    void *context; /**< passed to it */
     /** Called after each operation of either pass, with the tape's mesh. */
     void (*between)(const Mesh *mesh);
 } Observer;

@@ -66,6 +66,9 @@ typedef enum TokenizerForm {
  *  it cannot be read, or has a setting that changes ids and is not implemented. */
 bool tokenizer_config_read(Tokenizer *tokenizer, const char *path, TokenizerForm kind,
                            Problem *problem);
+/** Checks that special_tokens_map.json or added_tokens.json, `path`, has the usual tokens only. Returns
+ *  false with `problem` if not. */
+bool tokenizer_tokens_read(const char *path, TokenizerForm kind, Problem *problem);
 
 /* ---- vocabulary.c ---- */
 

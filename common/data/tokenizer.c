@@ -264,13 +264,20 @@ static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bo
 /* Reads the settings beside a tokenizer's file, if they are there. The key depends on them too. */
 static bool read_settings(Tokenizer *tokenizer, const char *path, FileKind kind, Problem *problem)
 {
-    static const char *const names[] = {"tokenizer_config.json", NULL};
+    static const char *const names[] = {"tokenizer_config.json", NULL},
+                             *const tokens[][2] = {{"special_tokens_map.json", NULL},
+                                                   {"added_tokens.json", NULL}};
     static const TokenizerForm forms[] = {[VOCABULARY_LINES] = WORDPIECE,
                                           [VOCABULARY_JSON] = BPE,
                                           [MERGES] = BPE,
                                           [SENTENCEPIECE] = UNIGRAM};
     char *beside = first_of(path, folder_length(path), names);
-    const bool ok = !beside || tokenizer_config_read(tokenizer, beside, forms[kind], problem);
+    bool ok = !beside || tokenizer_config_read(tokenizer, beside, forms[kind], problem);
+    for (int i = 0; i < 2 && ok; i++) {
+        char *other = first_of(path, folder_length(path), tokens[i]);
+        ok = !other || tokenizer_tokens_read(other, forms[kind], problem);
+        free(other);
+    }
     const char settings[] = {(char)tokenizer->lower_case, (char)tokenizer->strip_accents,
                              (char)tokenizer->split_ideographs};
     if (beside)

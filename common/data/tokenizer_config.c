@@ -62,8 +62,8 @@ static bool refuse(const char *path, const char *key, const char *value, Tokeniz
 {
     return problem_set(
         problem, path,
-        N_("use a vocabulary with the usual settings; without tokenizer_config.json in "
-           "its folder, the usual ones hold"),
+        N_("use a vocabulary with the usual settings; without this file in its folder, the usual "
+           "ones hold"),
         "%s is %s, which the kit's %s tokenizer does not implement", key, clean_name(value).text,
         kind_names[kind]);
 }
@@ -101,18 +101,23 @@ static bool is_implemented(const json_t *config, const char *path, TokenizerForm
     return true;
 }
 
-/* The token, unless it is a usual one, or the one found before. Text that spells an added token
- * becomes that token, so only the usual ones may be there. */
-static const char *unusual(const json_t *token, TokenizerForm kind, const char *before)
+static bool is_usual(const char *content, TokenizerForm kind)
 {
     static const char *const usual[] = {"<|endoftext|>", "<unk>", "<s>", "</s>", "<pad>"};
-    const char *content = words_of(token);
-    bool known = before || !content;
+    bool known = false;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         known = known || (kind != WORDPIECE && !strcmp(content, usual[i]));
     for (int i = 0; i < SPECIAL_TOKENS; i++)
         known = known || (kind == WORDPIECE && !strcmp(content, special_token[i]));
-    return known ? before : content;
+    return known;
+}
+
+/* The token, unless it is a usual one, or the one found before. Text that spells an added token
+ * becomes that token, so only the usual ones may be there. */
+static const char *unusual(const json_t *token, TokenizerForm kind, const char *before)
+{
+    const char *content = words_of(token);
+    return before || !content || is_usual(content, kind) ? before : content;
 }
 
 static bool adds_no_tokens(json_t *config, const char *path, TokenizerForm kind, Problem *problem)
@@ -145,29 +150,52 @@ static bool is_set(const json_t *config, const char *key, bool usual)
     return json_is_boolean(value) ? json_is_true(value) : usual;
 }
 
-bool tokenizer_config_read(Tokenizer *tokenizer, const char *path, TokenizerForm kind,
-                           Problem *problem)
+/* Reads an object. Returns NULL with `problem` if it is none. The caller releases it. */
+static json_t *read_object(const char *path, Problem *problem)
 {
     FileBytes file;
     json_error_t error;
     if (!file_read(path, N_("the tokenizer's settings"), TOKENIZER_PATH_HINT, &file, problem))
-        return false;
+        return NULL;
     const char *bytes = file.bytes;
     size_t length = file.length;
     skip_bom(&bytes, &length);
-    json_t *config = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
-    const bool ok = json_is_object(config)
-                        ? is_implemented(config, path, kind, problem) &&
-                              adds_no_tokens(config, path, kind, problem)
-                        : problem_set(problem, path, TOKENIZER_PATH_HINT,
-                                      "the tokenizer's settings cannot be read: %s",
-                                      config ? N_("the file holds no object") : error.text);
+    json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
+    free(file.bytes);
+    if (json_is_object(object))
+        return object;
+    problem_set(problem, path, TOKENIZER_PATH_HINT, "the tokenizer's settings cannot be read: %s",
+                object ? N_("the file holds no object") : error.text);
+    json_decref(object);
+    return NULL;
+}
+
+bool tokenizer_config_read(Tokenizer *tokenizer, const char *path, TokenizerForm kind,
+                           Problem *problem)
+{
+    json_t *config = read_object(path, problem);
+    const bool ok = config && is_implemented(config, path, kind, problem) &&
+                    adds_no_tokens(config, path, kind, problem);
     if (ok && kind == WORDPIECE) {
         tokenizer->lower_case = is_set(config, "do_lower_case", true);
         tokenizer->strip_accents = is_set(config, "strip_accents", tokenizer->lower_case);
         tokenizer->split_ideographs = is_set(config, "tokenize_chinese_chars", true);
     }
     json_decref(config);
-    free(file.bytes);
+    return ok;
+}
+
+bool tokenizer_tokens_read(const char *path, TokenizerForm kind, Problem *problem)
+{
+    json_t *tokens = read_object(path, problem), *id;
+    const char *name;
+    bool ok = tokens && is_implemented(tokens, path, kind, problem) &&
+              adds_no_tokens(tokens, path, kind, problem);
+    json_object_foreach(ok ? tokens : NULL, name, id)
+    {
+        if (ok && json_is_integer(id) && !is_usual(name, kind))
+            ok = refuse(path, _("an added token"), name, kind, problem);
+    }
+    json_decref(tokens);
     return ok;
 }

@@ -267,19 +267,15 @@ static void write_part(World *world, int part)
 
 void expect_operations(const Case *c, int rank, Stream stream)
 {
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     const Members group = tp_group(c, rank);
-    World world = {.run = {.c = *c, .mesh = &mesh, .stream = stream},
+    World world = {.run = scenario_alone(c, stream),
                    .rank = rank,
                    .place = place_in(group, rank),
                    .group = group};
-    world.run.pool = pool_new(0, false);
-    world.run.tape = tape_new(world.run.pool, &mesh);
     int parts = c->kind == LARGE ? G + 1 : PARTS;
     for (int part = 0; part < parts; part++)
         write_part(&world, part);
-    tape_free(world.run.tape);
-    pool_free(world.run.pool);
+    scenario_close(&world.run);
 }
 
 double bytes_of_f_and_g(int rank, const Entry *entry, const double *numbers)

@@ -190,11 +190,8 @@ static void expect_metrics(Scenario *run, int evaluation)
 void expect_replicas(const Case *c, int rank, Stream stream)
 {
     Deal deal;
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
+    Scenario run = scenario_alone(c, stream);
     double *none;
-    run.pool = pool_new(0, false);
-    run.tape = tape_new(run.pool, &mesh);
     for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
         stream_entry(&run.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3,
                      &none);
@@ -205,8 +202,7 @@ void expect_replicas(const Case *c, int rank, Stream stream)
         expect_buckets(&run, rank, round);
     for (int i = 0; c->kind == COUNTING && i < EVALUATIONS; i++)
         expect_metrics(&run, i);
-    tape_free(run.tape);
-    pool_free(run.pool);
+    scenario_close(&run);
 }
 
 /* ---- its record ------------------------------------------------------------------------------------------ */

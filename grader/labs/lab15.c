@@ -141,10 +141,7 @@ static Tensor *sum_over(Scenario *run, int call, Members of)
 
 static void expect_15(const Case *c, int rank, Stream stream)
 {
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
-    run.pool = pool_new(0, false);
-    run.tape = tape_new(run.pool, &mesh);
+    Scenario run = scenario_alone(c, stream);
     for (int part = 0; part < RING_PARTS; part++)
         for (int call = 0; call < RING_CALLS_OF_PART; call++) {
             const Sizes sizes = {.N = ring_count(c, call)};
@@ -154,8 +151,7 @@ static void expect_15(const Case *c, int rank, Stream stream)
             traffic_end(&run, ring_label(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
             write_values(&run, ring_check(part), ring_label(OUTPUT_OF, part, call), y);
         }
-    tape_free(run.tape);
-    pool_free(run.pool);
+    scenario_close(&run);
 }
 
 static Summand summand_15(Scenario *run, const Entry *want, int of, int on)

@@ -14,7 +14,8 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     int64_t used = atomic_load(stream->used);
     int64_t bytes = (int64_t)sizeof(Entry) + count * (int64_t)sizeof(double);
     if (used + bytes > stream->room)
-        misuse("make fewer calls", "the record of this case is full");
+        misuse("a lab has a few parameters, and makes a few calls in each pass",
+               "the record of this case is full");
     Entry *entry = (Entry *)(stream->base + used);
     memset(entry, 0, sizeof *entry);
     *entry = (Entry){.kind = kind, .check = check, .label = label, .count = count};
@@ -23,6 +24,23 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     atomic_store(stream->used, used + bytes);
     return entry;
 }
+
+#ifdef BALISE_DOUBLE
+Scenario scenario_alone(const Case *c, Stream stream)
+{
+    static const Mesh one = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Scenario run = {.c = *c, .mesh = &one, .stream = stream, .pool = pool_new(0, false)};
+    run.tape = tape_new(run.pool, &one);
+    tape_reset(run.tape, (TapeBatch){.seed = c->key});
+    return run;
+}
+
+void scenario_close(Scenario *run)
+{
+    tape_free(run->tape);
+    pool_free(run->pool);
+}
+#endif
 
 /* An operation repeats in the second of three equal calls; if the second differs, in the third.
  * Metrics repeat from the third call on, because a lab may alternate between two buffers. The last

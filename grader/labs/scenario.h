@@ -86,6 +86,12 @@ ScenarioFunction lab_scenario;
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
                     double **numbers);
 
+/** In the judge: a scenario on one rank, for what a case expects, or to draw its inputs again. The
+ *  caller ends it with scenario_close(). */
+Scenario scenario_alone(const Case *c, Stream stream);
+/** Frees what scenario_alone() has made. */
+void scenario_close(Scenario *run);
+
 /** Writes all of x, which must be whole according to the lab's contract. If x is NULL, writes an empty
  *  entry. */
 void write_values(Scenario *run, Check check, Label label, Tensor *x);

@@ -195,13 +195,9 @@ static void expect_training(Training *t)
 
 void expect_sharded(const Case *c, int rank, Stream stream)
 {
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
-    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
-    run.pool = pool_new(0, false);
-    run.tape = tape_new(run.pool, &mesh);
+    Scenario run = scenario_alone(c, stream);
     for (int which = 0; which < SHARDED_RUNS; which++)
         expect_training(&(Training){.run = &run, .which = which, .rank = rank});
-    tape_free(run.tape);
-    pool_free(run.pool);
+    scenario_close(&run);
 }
 #endif

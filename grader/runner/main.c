@@ -201,7 +201,8 @@ static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
     run->model = NULL;
     run->pool = pool_new(MEMORY, true);
     run->tape = tape_new(run->pool, mesh);
-    values_watch(run->tape, rings_of(runner.launch, runner.rank));
+    *tape_observer() =
+        (Observer){.operation = operation_note, .context = rings_of(runner.launch, runner.rank)};
     for (int i = 0; i < 64; i++)
         run->samples[i] = random_below(run, "sample", i, 1 << 20);
 }

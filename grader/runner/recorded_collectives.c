@@ -34,7 +34,7 @@ static int64_t count_of_part(const Side *side, int i)
 static void reduces(Call *call, const Collective *c, MPI_Comm comm)
 {
     call->reduction = reduction_of(c->op);
-    call->of_tensor = is_in_tensor(c->in.buffer == MPI_IN_PLACE ? c->out.buffer : c->in.buffer);
+    call->of_tensor = pool_has_lent(c->in.buffer == MPI_IN_PLACE ? c->out.buffer : c->in.buffer);
     for (int i = 0, parts = c->in.counts ? size_of(comm) : 1; i < parts; i++)
         call->sent[i] = signature_of(count_of_part(&c->in, i), c->in.type);
 }

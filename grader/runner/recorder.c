@@ -27,15 +27,12 @@ typedef struct Recorder {
 } Recorder;
 
 static Recorder recorder;
-static const Tape *watched; /* its values are recorded; of other tapes, only the operations */
 
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case *c, int number)
 {
     atomic_store(&rings->calls, 0);
-    atomic_store(&rings->values, 0);
     atomic_store(&rings->operations, 0);
     atomic_store(&rings->number, number);
-    watched = NULL;
     recorder = (Recorder){.header = header, .rings = rings, .world = world, .c = *c};
     names_begin(world, number);
     requests_begin();
@@ -123,7 +120,8 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     if (!header || recorder.depth > 0)
         return NULL;
     if (recorder.calls++ == MANY_CALLS)
-        misuse("look at the end of your loop", "%s: more than 20,000 MPI calls in one case", name);
+        misuse("does the loop end? One call can send many numbers",
+               "%s: more than 20,000 MPI calls in one case", name);
     Call *call = &recorder.rings->call[atomic_load(&recorder.rings->calls) % RING_CALLS];
     *call = (Call){
         .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
@@ -268,53 +266,4 @@ void recorder_catch_errors(void)
     MPI_Comm_create_errhandler(refused, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-}
-
-/* ---- what every rank of a tp group should hold in full --------------------------------------------------------------- */
-
-/* A weight for each position, so that swapping two numbers shows. */
-static double weight(int64_t i)
-{
-    uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15;
-    return 0.5 + (double)(x >> 40) * 0x1p-24;
-}
-
-/* Should x, or its gradient, be the same on every rank? The gradient of a partial sum should, the
- * gradient of a copy should not. */
-static bool is_called_whole(const Tensor *x, const Tensor *gradient)
-{
-    PlacementKind kind = (PlacementKind)x->placement.kind;
-    return kind == WHOLE || kind == (gradient ? PARTIAL : COPIED);
-}
-
-static void see(void *context, const Tensor *x, const Tensor *gradient, const char *operation,
-                void *address)
-{
-    Rings *rings = context;
-    const Tensor *numbers = gradient ? gradient : x;
-    int64_t index = atomic_load(&rings->values);
-    if (x->tape != watched || index >= RING_VALUES || !address || !is_called_whole(x, gradient) ||
-        numbers->dtype != REAL || !numbers->buffer)
-        return;
-    Value *value = &rings->value[index];
-    *value = (Value){.address = address, .count = tensor_count(x), .gradient = gradient != NULL};
-    snprintf(value->operation, sizeof value->operation, "%s", operation);
-    backend_wait();
-    for (int64_t i = 0; i < value->count; i++) {
-        double part = weight(i) * (double)reals(numbers)[i];
-        value->sum += part;
-        value->size += fabs(part);
-    }
-    atomic_store(&rings->values, index + 1);
-}
-
-bool is_in_tensor(const void *address)
-{
-    return watched && pool_has_lent(address);
-}
-
-void values_watch(Tape *tape, Rings *rings)
-{
-    watched = tape;
-    *tape_observer() = (Observer){.see = see, .operation = operation_note, .context = rings};
 }

@@ -55,13 +55,6 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
 /** From now on counts each poll of MPI in `header->asked`; see yield.c. */
 void yield_begin(RankHeader *header);
 
-/** Is the address in the memory of one of the case's tensors? */
-bool is_in_tensor(const void *address);
-
-struct Tape; /**< see autograd/tape.h */
-/** Makes the recorder write everything that the lab declares whole on this tape, values and
- *  gradients, to `rings`. The judge compares it: every rank of a tp group should hold the same. */
-void values_watch(struct Tape *tape, Rings *rings);
 /** Writes an operation of any tape to the Rings `context`: see Observer. */
 void operation_note(void *context, const char *function, void *address, const Tensor *output,
                     int inputs, Tensor *const *input, bool back);

@@ -26,7 +26,7 @@ static inline void begin(void)
     calls->ranks = 4;
     for (int r = 0; r < 4; r++) {
         calls->rank[r].call = calloc(64, sizeof(Call));
-        calls->rank[r].value = calloc(64, sizeof(Value));
+        calls->rank[r].operation = calloc(64, sizeof(TapeOperation));
     }
     now = 0;
 }

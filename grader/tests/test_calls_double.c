@@ -10,9 +10,9 @@ Suite *suite(void);
 static void hold(int rank, const char *operation, double number)
 {
     RankCalls *mine = &calls->rank[rank];
-    Value *value = &mine->value[mine->values_count++];
-    *value = (Value){.count = 1, .sum = number, .size = 10};
-    strcpy(value->operation, operation);
+    TapeOperation *o = &mine->operation[mine->operations_count++];
+    *o = (TapeOperation){.output = {.kind = WHOLE, .sum = {number}, .size = 10}};
+    strcpy(o->name, operation);
 }
 
 START_TEST(values_called_whole_are_compared_within_a_tp_group)
@@ -37,7 +37,7 @@ START_TEST(gradients_do_not_explain_a_forward_pass)
     char text[300];
     for (int rank = 0; rank < 2; rank++) {
         hold(rank, "linear", rank);
-        calls->rank[rank].value[0].gradient = true;
+        calls->rank[rank].operation[0].back = true;
     }
     ck_assert(replicas_diverge(calls, &two_ranks, false, text, sizeof text));
     ck_assert_ptr_nonnull(strstr(text, "different gradients"));

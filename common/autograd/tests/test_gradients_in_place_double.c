@@ -23,17 +23,17 @@ static Tensor *input(const char *name)
 }
 
 /** Notes the address of the gradient of the last operation before the linear layer. */
-static void see_gradient(void *context, const Tensor *x, const Tensor *gradient,
-                         const char *operation, void *address)
+static void see_gradient(void *context, const char *function, void *address, const Tensor *output,
+                         int inputs, Tensor *const *input, bool back)
 {
-    if (gradient && strcmp(operation, "linear") != 0)
-        *(const void **)context = gradient->data;
+    if (back && strcmp(function, "linear") != 0)
+        *(const void **)context = output->gradient->data;
 }
 
 START_TEST(a_gradient_with_one_holder_is_overwritten)
 {
     const void *came = NULL;
-    *tape_observer() = (Observer){.see = see_gradient, .context = &came};
+    *tape_observer() = (Observer){.operation = see_gradient, .context = &came};
     Tensor *x = input("x"), *y = linear(OPERATIONS[_i](x), normal("weight", SHAPE(4, 5), whole()));
     tape_backward(tape, y, normal("dy", y->shape, whole()));
     *tape_observer() = (Observer){0};
@@ -72,17 +72,17 @@ static Tensor *loss_of(Tensor *logits, bool sum_first)
 }
 
 /** Notes the addresses of the logits and of their gradient. */
-static void see_logits(void *context, const Tensor *x, const Tensor *gradient,
-                       const char *operation, void *address)
+static void see_logits(void *context, const char *function, void *address, const Tensor *output,
+                       int inputs, Tensor *const *input, bool back)
 {
-    if (strcmp(operation, "linear") == 0)
-        ((const void **)context)[gradient != NULL] = (gradient ? gradient : x)->data;
+    if (strcmp(function, "linear") == 0)
+        ((const void **)context)[back] = (back ? output->gradient : output)->data;
 }
 
 START_TEST(the_gradient_of_logits_is_written_over_them_in_any_order)
 {
     const void *seen[2] = {NULL, NULL};
-    *tape_observer() = (Observer){.see = see_logits, .context = seen};
+    *tape_observer() = (Observer){.operation = see_logits, .context = seen};
     Tensor *y = loss_of(logits_of(input("x")), _i);
     tape_backward(tape, y, normal("dy", y->shape, whole()));
     *tape_observer() = (Observer){0};

@@ -270,8 +270,8 @@ START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
 }
 END_TEST
 
-static void see_nothing(void *context, const Tensor *x, const Tensor *gradient,
-                        const char *function, void *address)
+static void see_nothing(void *context, const char *function, void *address, const Tensor *output,
+                        int inputs, Tensor *const *input, bool back)
 {
 }
 
@@ -279,7 +279,7 @@ START_TEST(no_member_of_a_tape_points_to_what_observes_it)
 {
     static int context;
     const void *word[sizeof *tape / sizeof(void *)];
-    *tape_observer() = (Observer){.see = see_nothing, .context = &context};
+    *tape_observer() = (Observer){.operation = see_nothing, .context = &context};
     gelu(normal("x", SHAPE(2, 3, 5), whole()));
     memcpy(word, tape, sizeof word);
     *tape_observer() = (Observer){0};

@@ -230,6 +230,27 @@ START_TEST(settings_beside_the_vocabulary_are_followed)
 }
 END_TEST
 
+START_TEST(files_of_tokens_beside_the_vocabulary_may_have_the_usual_ones_only)
+{
+    Tokenizer *other;
+    write_text("special_tokens_map.json",
+               "{\"unk_token\": \"[UNK]\", \"sep_token\": {\"content\": \"[SEP]\"}}");
+    write_text("added_tokens.json", "{\"[PAD]\": 0}");
+    other = with_settings("{}");
+    ck_assert_msg(other, "%s", problem.what);
+    tokenizer_free(other);
+    write_text("added_tokens.json", "{\"[NEW]\": 11}");
+    ck_assert_ptr_null(with_settings("{}"));
+    ASSERT_CONTAINS(problem.what, "[NEW]");
+    ASSERT_CONTAINS(problem.where, "added_tokens.json");
+    write_text("added_tokens.json", "{}");
+    write_text("special_tokens_map.json", "{\"additional_special_tokens\": [\"na\"]}");
+    ck_assert_ptr_null(with_settings("{}"));
+    ASSERT_CONTAINS(problem.where, "special_tokens_map.json");
+    write_text("special_tokens_map.json", "{}");
+}
+END_TEST
+
 static void assert_refused_settings(const char *settings, const char *what)
 {
     ck_assert_ptr_null(with_settings(settings));
@@ -281,6 +302,7 @@ Suite *suite(void)
     tcase_add_test(vocabulary, missing_vocabulary_is_refused);
     tcase_add_test(vocabulary, settings_beside_the_vocabulary_are_followed);
     tcase_add_test(vocabulary, settings_that_are_not_implemented_are_refused);
+    tcase_add_test(vocabulary, files_of_tokens_beside_the_vocabulary_may_have_the_usual_ones_only);
     suite_add_tcase(s, vocabulary);
     return s;
 }

@@ -142,33 +142,6 @@ bool ranks_differ(const Evidence *e)
     return false;
 }
 
-/* For a tensor joined along its last dimension: are the columns of some ranks right, and the
- * columns of others wrong? The columns of an idle last rank are zeros, so a mistake of all ranks spares
- * them. */
-bool parts_of_some_ranks(const Evidence *e)
-{
-    int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
-    int right = 0, wrong = -1;
-    if (e->want->check != FORWARD || e->got->placement_kind == SHARD || tp == 1 ||
-        (e->c->idle && e->want->label.step > 0) || mine * tp != columns)
-        return false;
-    for (int64_t k = 0; k < tp; k++) {
-        bool close = true;
-        for (int64_t row = 0; row < e->count; row += columns)
-            close = close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine,
-                                      e->tolerance);
-        right += close;
-        wrong = close ? wrong : (int)k;
-    }
-    if (right == 0 || wrong < 0)
-        return false;
-    return says(
-        e,
-        _("only some columns are wrong, those of rank %d among them: that rank may use a value of "
-          "its own that should be the same on every rank, or draw its own random numbers"),
-        wrong);
-}
-
 /* Does each rank have the part numbered by its rank in the world, modulo the size of the group? */
 static bool is_part_of_world_rank(const Evidence *e)
 {

@@ -82,10 +82,7 @@ bool find_brought(const Evidence *e, Brought *b)
 {
     const Examination *own = &e->trial->result->lab->examine;
     const int on = e->trial->rank;
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
-    Scenario run = {.c = *e->c, .mesh = &mesh, .pool = pool_new(0, false)};
-    run.tape = tape_new(run.pool, &mesh);
-    tape_reset(run.tape, (TapeBatch){.seed = e->c->key});
+    Scenario run = scenario_alone(e->c, (Stream){0});
     *b = (Brought){.equal = true};
     while (own->summand && b->ranks < e->c->world) {
         const int r = b->ranks;
@@ -100,8 +97,7 @@ bool find_brought(const Evidence *e, Brought *b)
         memcpy(b->numbers[r], reals(its.numbers) + global_index(e->got, 0),
                (size_t)e->count * sizeof(double));
     }
-    tape_free(run.tape);
-    pool_free(run.pool);
+    scenario_close(&run);
     b->fits = b->ranks > 0 && fit(e, b) && !is_right_sum(b);
     return b->ranks > 0;
 }

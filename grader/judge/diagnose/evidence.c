@@ -236,7 +236,7 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        const bool either = alike_on_ranks(c) && !e->has_note && c->tp == replicas_of(c) &&
+        const bool either = !e->has_note && c->tp == replicas_of(c) && c->tp > 1 &&
                             (factor == c->tp || factor == 1.0 / c->tp);
         char name[100] = "";
         e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;

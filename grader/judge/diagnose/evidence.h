@@ -56,10 +56,10 @@ bool says(const Evidence *e, const char *format, ...) __attribute__((format(prin
 Finder reduced_otherwise, program_is_another, value_is_wrong, result_was_changed, input_altered,
     not_a_number, nan_is_hidden, nothing_flowed_back, parameter_not_read, leaves_the_tape, multiple,
     scaled, added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
-    right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, made_of_contributions,
-    partial_match, rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one, few_wrong,
-    not_on_tape, step_of_wrong_gradient, after_wrong_gradients, call_beyond_group,
-    layer_gradient_is_scaled, after_wrong_forward;
+    right_on_first_rank, ranks_differ, nearly_right, made_of_contributions, partial_match,
+    rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one, few_wrong, not_on_tape,
+    step_of_wrong_gradient, after_wrong_gradients, call_beyond_group, layer_gradient_is_scaled,
+    after_wrong_forward;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);

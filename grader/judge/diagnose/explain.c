@@ -119,12 +119,12 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     else if (got->shape.rank < want->shape.rank)
         says = _("it has fewer dimensions than expected");
     else if (is == right)
-        says = _("all blocks are there but in the wrong places: check along which dimension they "
-                 "are joined");
+        says = _("it has as many numbers as expected, but in another shape: check along which "
+                 "dimension the pieces are joined");
     else if (lost_rows(got->shape, want))
         says = _("rows of the batch are missing: every rank must keep all B rows of x");
     else if (c->tp > 1 && is * c->tp == right)
-        says = _("this is one rank's piece: the pieces of all ranks must be joined");
+        says = _("it has the shape of one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
     else if (kind_of_case(c)->facts & A_ROW_PER_SAMPLE && want->shape.rank == 2 &&
@@ -180,11 +180,10 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      scaled,
                                      step_of_wrong_gradient,
                                      NULL};
-    static Finder *const signs[] = {step_of_wrong_gradient, after_wrong_forward,
-                                    same_numbers_elsewhere, right_in_step_1,
-                                    nearly_right,           not_on_tape,
-                                    ranks_differ,           parts_of_some_ranks,
-                                    first_ones_right,       NULL};
+    static Finder *const signs[] = {
+        step_of_wrong_gradient, after_wrong_forward, same_numbers_elsewhere,
+        right_in_step_1,        nearly_right,        not_on_tape,
+        ranks_differ,           first_ones_right,    NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
     static Finder *const of_sums[] = {own_reasons, made_of_contributions, more_own_reasons, NULL};
     *proven = reduced_otherwise(e) || nan_is_hidden(e) ||

@@ -46,10 +46,11 @@ static const Entry *next_pass(Trial *t, const Entry *last, What what, int layer)
     return last;
 }
 
-/* The first difference of the case's programs; only of this layer, unless it is ANY_LAYER. */
-static bool differs_from_plain(Trial *t, int layer, ProgramDifference *difference)
+/* The first difference between this rank's programs of the case and the plain layer's; only of this
+ * layer, unless it is ANY_LAYER. */
+static bool differs_from_plain(Trial *t, int rank, int layer, ProgramDifference *difference)
 {
-    const RankCalls *mine = &t->outcome->calls->rank[t->rank];
+    const RankCalls *mine = &t->outcome->calls->rank[rank];
     for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer));)
         if (program_difference(program_of_rank(mine, entry->label), program_of(entry), difference))
             return true;
@@ -154,7 +155,7 @@ void note_equivalent(Trial *t)
     ProgramDifference difference;
     if (t->c->world == 1 && alike_on_ranks(t->c) && forward->looks && !forward->fails &&
         t->outcome->calls && !t->result->equivalent &&
-        differs_from_plain(t, ANY_LAYER, &difference))
+        differs_from_plain(t, t->rank, ANY_LAYER, &difference))
         t->result->equivalent = difference.address;
 }
 
@@ -211,6 +212,20 @@ bool leaves_the_tape(const Evidence *e)
                 last->name, line_of(last->address));
 }
 
+/* Does this rank run another program or, if it does not, another one of its group? */
+static bool differs_somewhere(const Evidence *e, int *rank, ProgramDifference *difference)
+{
+    const Members group = tp_group(e->c, e->trial->rank);
+    const int layer = layer_of(&e->want->label);
+    *rank = e->trial->rank;
+    bool differs = differs_from_plain(e->trial, *rank, layer, difference);
+    for (int k = 0; k < group.count && !differs; k++) {
+        *rank = group.first + k * group.stride;
+        differs = differs_from_plain(e->trial, *rank, layer, difference);
+    }
+    return differs;
+}
+
 /* If the forward pass is right, another program is an equivalent one, or a part of it is not on the
  * tape. An evaluation records nothing, but runs what a training pass runs. What an operation of the
  * lab's own computes, its numbers may say. In which cases it differs tells nothing if it is in most:
@@ -219,11 +234,14 @@ bool program_is_another(const Evidence *e)
 {
     Trial *t = e->trial;
     ProgramDifference difference;
-    if (!has_programs(e) || all_outputs_right(e) ||
-        !differs_from_plain(t, layer_of(&e->want->label), &difference) ||
+    int rank;
+    if (!has_programs(e) || all_outputs_right(e) || !differs_somewhere(e, &rank, &difference) ||
         (difference.address && difference.address == t->result->equivalent))
         return false;
-    says(e, "%s", difference.text);
+    if (rank == t->rank)
+        says(e, "%s", difference.text);
+    else
+        says(e, _("on rank %d, %s"), rank, difference.text);
     t->explained_as = IF_IN_FEW;
     return true;
 }

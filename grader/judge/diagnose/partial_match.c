@@ -162,23 +162,10 @@ static bool nothing_left(const Evidence *e)
                                    : _("large numbers are treated as overflow, or clipped"));
 }
 
-/* Are exactly those numbers wrong that should be negative, and are they zero? */
-static bool negative_ones_lost(const Evidence *e)
-{
-    enum { ENOUGH = 4 };
-    if (e->wrong < ENOUGH || e->lost < e->wrong)
-        return false;
-    for (int64_t i = 0; i < e->count; i++)
-        if (is_right(e, i) == (e->right[i] < -e->tolerance))
-            return false;
-    return says(e, _("every negative number became 0: the ranks take the maximum (MPI_MAX) instead "
-                     "of the sum, or clip negative numbers"));
-}
-
 bool partial_match(const Evidence *e)
 {
     bool made_of_sums = !alike_on_ranks(e->c);
     return e->want->check != METRICS &&
-           (cut_off(e) || negative_ones_lost(e) || some_scaled(e) ||
+           (cut_off(e) || some_scaled(e) ||
             (made_of_sums && (nothing_left(e) || first_ones_right(e))));
 }

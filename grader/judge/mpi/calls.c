@@ -75,8 +75,7 @@ static void copy_operations(RankCalls *into, const Rings *rings, bool begun)
 
 static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
 {
-    int64_t total = begun ? atomic_load(&rings->calls) : 0,
-            values = begun ? atomic_load(&rings->values) : 0;
+    int64_t total = begun ? atomic_load(&rings->calls) : 0;
     total = total < 0 ? 0 : total;
     into->count = total < RING_CALLS ? total : RING_CALLS;
     into->first = total - into->count;
@@ -85,11 +84,6 @@ static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun
         into->call[i] = rings->call[(into->first + i) % RING_CALLS];
         make_sound(&into->call[i], ranks, into->first + i);
     }
-    into->values_count = values < 0 ? 0 : values < RING_VALUES ? values : RING_VALUES;
-    into->value = malloc((size_t)(into->values_count + 1) * sizeof *into->value);
-    memcpy(into->value, rings->value, (size_t)into->values_count * sizeof *into->value);
-    for (int64_t i = 0; i < into->values_count; i++)
-        make_name(into->value[i].operation, sizeof into->value[i].operation);
     copy_operations(into, rings, begun);
 }
 
@@ -109,7 +103,6 @@ void calls_free(Calls *calls)
 {
     for (int r = 0; calls && r < calls->ranks; r++) {
         free(calls->rank[r].call);
-        free(calls->rank[r].value);
         free(calls->rank[r].operation);
     }
     free(calls);

@@ -170,27 +170,36 @@ Difference first_difference(const Calls *calls, bool ended, bool lines)
 /* What rounding explains, relative to the sum of all absolute values. */
 static const double alike = 1e-5;
 
-static bool same_place(const Value *a, const Value *b)
+static bool same_place(const TapeOperation *a, const TapeOperation *b)
 {
-    return !strcmp(a->operation, b->operation) && a->address == b->address &&
-           a->count == b->count && a->gradient == b->gradient;
+    return !strcmp(a->name, b->name) && a->address == b->address && a->back == b->back;
 }
 
-static bool same_numbers(const Value *a, const Value *b)
+/* Should this result, or its gradient, be the same on every rank? The gradient of a partial sum
+ * should, the gradient of a copy should not. */
+static bool is_called_whole(const TapeOperation *o)
 {
-    if (isnan(a->sum) && isnan(b->sum))
+    return (o->output.kind == WHOLE || o->output.kind == (o->back ? PARTIAL : COPIED)) &&
+           !o->output.integers && o->output.size >= 0;
+}
+
+static bool same_numbers(const TapeTensor *a, const TapeTensor *b)
+{
+    if (isnan(a->sum[0]) && isnan(b->sum[0]))
         return true;
-    return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
+    return fabs(a->sum[0] - b->sum[0]) <= alike * fmax(a->size, b->size);
 }
 
-/* The index of the first value, or result, that two ranks hold differently, or -1. Stops where they
- * do different things. */
+/* The index of the first operation whose result, or its gradient, two ranks hold differently, or
+ * -1. Stops where they do different things. */
 static int64_t first_other(const RankCalls *a, const RankCalls *b, bool only_results)
 {
-    for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {
-        if (!same_place(&a->value[i], &b->value[i]))
+    for (int64_t i = 0; i < a->operations_count && i < b->operations_count; i++) {
+        const TapeOperation *x = &a->operation[i], *y = &b->operation[i];
+        if (!same_place(x, y))
             return -1;
-        if (!same_numbers(&a->value[i], &b->value[i]) && !(only_results && a->value[i].gradient))
+        if (is_called_whole(x) && is_called_whole(y) && !(only_results && x->back) &&
+            !same_numbers(&x->output, &y->output))
             return i;
     }
     return -1;
@@ -203,14 +212,14 @@ bool replicas_diverge(const Calls *calls, const Case *c, bool only_results, char
         int64_t i = first_other(&calls->rank[first], &calls->rank[rank], only_results);
         if (i < 0)
             continue;
-        const Value *value = &calls->rank[first].value[i];
-        const char *line = line_of(value->address);
+        const TapeOperation *o = &calls->rank[first].operation[i];
+        const char *line = line_of(o->address);
         snprintf(text, size,
-                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor "
-                                     "declared whole, from %s on (the result of %s)")
-                                 : _("ranks %d and %d hold different values of a tensor "
-                                     "declared whole, from %s on (the result of %s)"),
-                 first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
+                 o->back ? _("ranks %d and %d hold different gradients of a tensor "
+                             "declared whole, from %s on (the result of %s)")
+                         : _("ranks %d and %d hold different values of a tensor "
+                             "declared whole, from %s on (the result of %s)"),
+                 first, rank, line[0] ? line : _("an operation of the lab"), o->name);
         return true;
     }
     return false;

@@ -15,8 +15,6 @@ typedef struct RankCalls {
     int64_t count;            /**< number of calls here */
     Call *call;               /**< [count], in order */
     bool left;                /**< the rank has left the case, successfully or not */
-    int64_t values_count;     /**< number of values here */
-    Value *value;             /**< the first ones: their ring buffer is not overwritten */
     int64_t operations_count; /**< number of operations here */
     TapeOperation *operation; /**< the first ones: their ring buffer is not overwritten */
 } RankCalls;

@@ -92,23 +92,20 @@ typedef struct Ring {
     Scenario run;
 } Ring;
 
-static bool begin(Ring *r, const Evidence *e, const Mesh *mesh)
+static bool begin(Ring *r, const Evidence *e)
 {
     const Label *label = &e->want->label;
     if (label->of != A_RING || label->what != OUTPUT_OF)
         return false;
     *r = (Ring){.e = e, .group = tp_group(e->c, e->trial->rank), .call = label->step};
     r->place = place_in(r->group, e->trial->rank);
-    r->run = (Scenario){.c = *e->c, .mesh = mesh, .pool = pool_new(0, false)};
-    r->run.tape = tape_new(r->run.pool, mesh);
-    tape_reset(r->run.tape, (TapeBatch){.seed = e->c->key});
+    r->run = scenario_alone(e->c, (Stream){0});
     return true;
 }
 
 static void end(Ring *r)
 {
-    tape_free(r->run.tape);
-    pool_free(r->run.pool);
+    scenario_close(&r->run);
 }
 
 static int rank_at(const Ring *r, int place)
@@ -259,9 +256,8 @@ static bool is_gathered_wrong(Ring *r)
 
 static bool ring_is_wrong(const Evidence *e)
 {
-    const Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Ring r;
-    if (!begin(&r, e, &mesh))
+    if (!begin(&r, e))
         return false;
     const int part = e->want->label.index;
     e->text[0] = '\0';

@@ -74,19 +74,15 @@ static double squared(double square)
     return square * square;
 }
 
-/* The sum of these ranks' contributions for split parameters (0) or for whole ones (1). Sets *most
- * to the largest contribution. */
-static double brought(const Evidence *e, Members by, int whole, Made *made, double *most)
+/* The sum of these ranks' contributions for split parameters (0) or for whole ones (1). */
+static double brought(const Evidence *e, Members by, int whole, Made *made)
 {
     const Label l = e->want->label;
     Scenario run = {.c = *e->c};
     double sum = 0;
-    *most = 0;
     for (int i = 0; i < by.count; i++) {
         const int rank = by.first + i * by.stride;
-        const double one = made(sharded_squares(&run, rank, l.detail, l.step, whole));
-        sum += one;
-        *most = fmax(*most, one);
+        sum += made(sharded_squares(&run, rank, l.detail, l.step, whole));
     }
     return sum;
 }
@@ -98,8 +94,7 @@ static bool is_number(double a, double b)
 
 static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double factor)
 {
-    double most;
-    return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
+    return is_number(e->is[whole], factor * brought(e, by, whole, made));
 }
 
 /* Is each wrong one of the two sums `factor` times the sum of `made` over these ranks' squares? */
@@ -119,22 +114,6 @@ static bool both_are_made(const Evidence *e, Members by, Made *made, double fact
 static bool both_are(const Evidence *e, Members by, double factor)
 {
     return both_are_made(e, by, itself, factor);
-}
-
-/* Does each of these ranks have the largest square that any of them contributes? */
-static bool all_have_largest(const Evidence *e, Members by)
-{
-    double most;
-    for (int i = 0; i < by.count; i++) {
-        const Entry *entry =
-            entry_of_rank(e->trial, by.first + i * by.stride, VALUES, e->want->label);
-        for (int k = 0; k < 2; k++) {
-            brought(e, by, k, itself, &most);
-            if (!entry || entry->count != e->count || !is_number(numbers_of(entry)[k], most))
-                return false;
-        }
-    }
-    return by.count > 1;
 }
 
 /* The replica whose squares all replicas have in place of the wrong sums, or -1. */
@@ -199,10 +178,6 @@ static bool summed_otherwise(const Evidence *e, Members dp)
 {
     const Members own = {e->trial->rank, 1, 1}, tp = tp_group(e->c, e->trial->rank),
                   all = {0, 1, e->c->world};
-    if (all_have_largest(e, dp))
-        return says(e,
-                    _("these are the largest sums of squares that a replica has, not the sums over "
-                      "all replicas"));
     if (one_is_summed_twice(e, own, dp))
         return true;
     const int replica = dp.count > 1 ? replica_of_all(e, dp) : -1;

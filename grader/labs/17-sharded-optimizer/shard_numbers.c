@@ -4,28 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- the case's inputs -------------------------------------------------------------------------------------------- */
-
-/* A scenario that draws a case's inputs again. */
-typedef struct Inputs {
-    Mesh mesh;
-    Scenario run;
-} Inputs;
-
-static void inputs_begin(Inputs *in, const Evidence *e)
-{
-    in->mesh = (Mesh){.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
-    in->run = (Scenario){.c = *e->c, .mesh = &in->mesh, .pool = pool_new(0, false)};
-    in->run.tape = tape_new(in->run.pool, &in->mesh);
-    tape_reset(in->run.tape, (TapeBatch){.seed = e->c->key});
-}
-
-static void inputs_end(Inputs *in)
-{
-    tape_free(in->run.tape);
-    pool_free(in->run.pool);
-}
-
 /* The weights before a step: those expected after the previous step, or the initial ones. */
 static void weights_before(const Evidence *e, double *before)
 {
@@ -36,11 +14,10 @@ static void weights_before(const Evidence *e, double *before)
         memcpy(before, numbers_of(then), (size_t)e->count * sizeof *before);
         return;
     }
-    Inputs in;
-    inputs_begin(&in, e);
-    memcpy(before, reals(sharded_first_weights(&in.run, e->trial->rank, l.detail)),
+    Scenario in = scenario_alone(e->c, (Stream){0});
+    memcpy(before, reals(sharded_first_weights(&in, e->trial->rank, l.detail)),
            (size_t)e->count * sizeof *before);
-    inputs_end(&in);
+    scenario_close(&in);
 }
 
 /* The gradients that a rank wrote in this step for its replica's part, or NULL. */
@@ -70,15 +47,14 @@ static bool is_exchanged(const Evidence *e)
 /* Is each wrong number this rank's own gradient, times a factor? */
 static bool wrong_ones_are_own(const Evidence *e, double factor)
 {
-    Inputs in;
     bool own = true;
-    inputs_begin(&in, e);
+    Scenario in = scenario_alone(e->c, (Stream){0});
     const Label l = e->want->label;
-    const real *mine = reals(sharded_gradient(&in.run, e->trial->rank, l.detail, l.step));
+    const real *mine = reals(sharded_gradient(&in, e->trial->rank, l.detail, l.step));
     for (int64_t i = 0; i < e->count && own; i++)
         own = is_right(e, i) ||
               fabs(e->is[i] - factor * mine[global_index(e->got, i)]) <= e->tolerance;
-    inputs_end(&in);
+    scenario_close(&in);
     return own;
 }
 
@@ -284,22 +260,23 @@ typedef struct OtherGradient {
 } OtherGradient;
 
 /* Are the weights in one replica's part those after the first step with this gradient? */
-static bool part_is_stepped_with(const Evidence *e, Inputs *in, int rank, const OtherGradient *with)
+static bool part_is_stepped_with(const Evidence *e, Scenario *in, int rank,
+                                 const OtherGradient *with)
 {
     const Label l = e->want->label;
     const Members dp = group_members(e->c, DP, rank);
     const Entry *part = part_of(e, rank);
-    Tensor *g = sharded_mean(&in->run, rank, l.detail, l.step),
-           *w = sharded_first_weights(&in->run, rank, l.detail);
+    Tensor *g = sharded_mean(in, rank, l.detail, l.step),
+           *w = sharded_first_weights(in, rank, l.detail);
     for (int k = 0; k < dp.count && with->others != 0; k++) {
         const int other = dp.first + k * dp.stride;
-        const real *theirs = reals(sharded_gradient(&in->run, other, l.detail, l.step));
+        const real *theirs = reals(sharded_gradient(in, other, l.detail, l.step));
         for (int64_t i = 0; i < e->count && other != rank; i++)
             reals(g)[i] += (real)with->others * theirs[i];
     }
     for (int64_t i = 0; i < e->count; i++)
         reals(g)[i] *= (real)with->factor;
-    sharded_make_step(&in->run, l.step, w, g, sharded_zeros(&in->run), sharded_zeros(&in->run));
+    sharded_make_step(in, l.step, w, g, sharded_zeros(in), sharded_zeros(in));
     return part && close_to(e->is + part->begin, reals(w) + part->begin, 1, part->end - part->begin,
                             4 * e->tolerance);
 }
@@ -309,10 +286,9 @@ static bool is_stepped_with(const Evidence *e, const OtherGradient *with)
     const Members dp = group_members(e->c, DP, e->trial->rank);
     bool all = true;
     for (int k = 0; k < dp.count && all; k++) {
-        Inputs in;
-        inputs_begin(&in, e);
+        Scenario in = scenario_alone(e->c, (Stream){0});
         all = part_is_stepped_with(e, &in, dp.first + k * dp.stride, with);
-        inputs_end(&in);
+        scenario_close(&in);
     }
     return all;
 }

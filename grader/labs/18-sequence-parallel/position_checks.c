@@ -16,13 +16,13 @@ static const char *on_all_positions(const Trial *t, int rank, const char **opera
 {
     static const char *const of_positions[] = {"layer_norm", "dropout", "add"};
     const Calls *calls = t->outcome->calls;
-    for (int64_t i = 0; calls && i < calls->rank[rank].values_count; i++)
+    for (int64_t i = 0; calls && i < calls->rank[rank].operations_count; i++)
         for (size_t k = 0; k < sizeof of_positions / sizeof *of_positions; k++) {
-            const Value *value = &calls->rank[rank].value[i];
+            const TapeOperation *o = &calls->rank[rank].operation[i];
             *operation = of_positions[k];
-            if (!strcmp(value->operation, *operation) && !value->gradient &&
-                value->count == (int64_t)t->c->B * t->c->S * t->c->H)
-                return line_of(value->address);
+            if (!strcmp(o->name, *operation) && !o->back &&
+                shape_count(o->output.shape) == (int64_t)t->c->B * t->c->S * t->c->H)
+                return line_of(o->address);
         }
     return "";
 }

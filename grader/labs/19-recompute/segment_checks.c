@@ -95,22 +95,6 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
              address_text(got, first, at), numbers_of(got)[first], numbers_of(plain)[first]);
 }
 
-/* ---- what wrong gradients show --------------------------------------------------------------------------------- */
-
-static bool no_backward_of_segment(const Evidence *e)
-{
-    const Check check = (Check)e->want->check;
-    if (check == FORWARD || e->count == 0 || e->zeros < e->count)
-        return false;
-    return says(
-        e,
-        check == INPUT_GRADIENT
-            ? _("it is zero everywhere: dy must flow back through the second run, to the leaf whose gradient you return")
-            : _("it is zero everywhere: no backward pass has reached this parameter. "
-                "segment_backward adds to the gradients of the parameters that "
-                "segment_run used"));
-}
-
 /* ---- what the lab's functions call ----------------------------------------------------------------------------- */
 
 /* What a function of the lab has called for one call of a segment, and the function itself, which
@@ -250,5 +234,4 @@ static bool calls_are_others(const Evidence *e)
     return false;
 }
 
-Finder *const segments_reasons[] = {input_altered, calls_are_others, not_a_number,
-                                    no_backward_of_segment, NULL};
+Finder *const segments_reasons[] = {input_altered, calls_are_others, not_a_number, NULL};

@@ -39,18 +39,14 @@ static bool gathered_in_other_group(const Evidence *e)
         !(is_operation(e->want, GATHER_LAST) || is_operation(e->want, GATHER_FIRST)))
         return false;
     const Members group = tp_group(e->c, e->trial->rank);
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    Scenario run = {.c = *e->c, .mesh = &mesh, .pool = pool_new(0, false)};
+    Scenario run = scenario_alone(e->c, (Stream){0});
     int other = -1;
-    run.tape = tape_new(run.pool, &mesh);
-    tape_reset(run.tape, (TapeBatch){.seed = e->c->key});
     for (int k = 0; k < e->c->tp && other < 0; k++) {
         const int rank = source_of_block(e, &run, k);
         if (rank >= 0 && tp_group(e->c, rank).first != group.first)
             other = rank;
     }
-    tape_free(run.tape);
-    pool_free(run.pool);
+    scenario_close(&run);
     return other >= 0 &&
            says(e,
                 _("it contains the piece of rank %d, which is in another group: gather over "
