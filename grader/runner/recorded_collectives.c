@@ -4,6 +4,7 @@
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
+#include "tensor/pool.h"
 
 /* What a rank contributes to a collective, or receives from it. */
 typedef struct Side {
