@@ -191,7 +191,8 @@ check_files() {
 }
 
 # tail_call: a jump out of a function, which takes its frame off the stack. The flags forbid it, but
-# an attribute can ask for it. A switch jumps through a table of local labels.
+# an attribute can ask for it. Where a jump to a computed address leads is unknown; a switch jumps
+# through a table of local labels.
 tail_call() {
     LC_ALL=C awk '$1 ~ /^(notrack|bnd)$/ { $1 = ""; $0 = $0 } $1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|\.cold(\.[0-9]+)?$|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ { print; exit }' "$object.s"
 }
@@ -227,8 +228,8 @@ if [ "$status" != 0 ]; then
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files
-[ -z "$(tail_call)" ] || refuse "$(said 'lab %s jumps from one function into another instead of calling it (%s)' "$lab" "$source")" \
-    "$(say 'leave out the attribute that asks the compiler for it (optimize, musttail)')"
+[ -z "$(tail_call)" ] || refuse "$(said 'lab %s jumps into another function, or to an address that it computes (%s)' "$lab" "$source")" \
+    "$(say 'call functions, and leave out goto * and the attributes optimize and musttail')"
 list_object
 check_sections
 check_names

@@ -10,7 +10,7 @@ builds() {
     attack '' '__attribute__((destructor)) static void last(void) { puts("Score: 100/100"); }'
     check "a destructor is refused by name" fails_saying "has a section .fini_array"
     attack '' '__attribute__((optimize("optimize-sibling-calls"), used)) static int jump(const char *text) { return puts(text); }'
-    check "a jump out of a function is refused, because it hides the function" fails_saying "jumps from one function into another"
+    check "a jump out of a function is refused, because it hides the function" fails_saying "jumps into another function"
     attack '' '#include "/etc/passwd"
 '
     check "including a system file is refused" fails_saying "reads /etc/passwd"

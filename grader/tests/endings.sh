@@ -219,4 +219,14 @@ rm "$(lab_file 1)"
 make --silent SEED=1 LAB=1 grade > out 2>&1
 status=$?
 check "if a lab's file is missing, the report says how to get it" fails_saying "make start LAB=1"
+rm -r labs/01-*
+make --silent SEED=1 LAB=1 grade > out 2>&1
+status=$?
+check "so it does if the lab's folder is missing" fails_saying "make start LAB=1"
+# A full disk or a power cut may cut a file short that make then takes for complete.
+damaged_kit() {
+    copy_solution 2 && rm -f build/runners/02-student && cp -p build/scenarios.a whole && head -c 100000 whole > build/scenarios.a && touch -r whole build/scenarios.a
+    ! make --silent SEED=1 LAB=2 grade > out 2>&1 && says "the kit cannot be linked: a file that make has built is damaged" && says "HINT: make clean" && ! says "lab 2 does not link"
+}
+check "a damaged file of the kit is not the lab's fault" damaged_kit
 finish

@@ -26,6 +26,16 @@ START_TEST(an_error_is_printed_as_what_where_and_hint)
 }
 END_TEST
 
+START_TEST(names_of_others_bring_no_control_character_to_a_terminal)
+{
+    Problem problem;
+    problem_set(&problem, "\033[31mmodel\n", "choose another",
+                "%s is\tno\nname: \302\233K \303\251", "\033]0;x\007");
+    ck_assert_str_eq(problem.what, "?]0;x? is\tno\nname: \302\277K \303\251");
+    ck_assert_ptr_null(strchr(problem.where, '\033'));
+}
+END_TEST
+
 START_TEST(without_a_place_there_is_no_where_line)
 {
     Problem problem;
@@ -113,6 +123,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("problem");
     TCase *tcase = tcase_create("problem");
+    tcase_add_test(tcase, names_of_others_bring_no_control_character_to_a_terminal);
     tcase_add_test(tcase, an_error_is_printed_as_what_where_and_hint);
     tcase_add_test(tcase, without_a_place_there_is_no_where_line);
     tcase_add_test(tcase, on_a_terminal_lines_are_broken_between_words_to_fit_80_columns);

@@ -227,6 +227,8 @@ check "a missing compiler is one error" stops "there is no compiler, no-such-com
 mkdir thesis && : > thesis/thesis.txt
 check "make clean removes no folder in which make has built nothing" eval "stops 'make clean would remove thesis' env BUILD=thesis make clean && [ -e thesis/thesis.txt ]"
 check "nor the labs" eval "stops 'make clean would remove labs' make clean BUILD=labs && [ -e labs/01-duplication-allreduce ]"
+check "a BUILD with a blank is one error" stops "BUILD='a?b' has a character" make grade LAB=1 BUILD='a b'
+check "a BUILD with a quote is one error" stops "has a character that make or a shell would interpret" make grade LAB=1 "BUILD=a'b"
 check "BUILD with its whole path names its files as without, so that make finds their headers" \
     [ "$(make -n BUILD="$PWD/other" "$PWD/other/float/common/base/run.o" | grep -o -- "-o [^ ]*")" = "-o other/float/common/base/run.o" ]
 check "a build folder that cannot be created is one error" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build

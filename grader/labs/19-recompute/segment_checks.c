@@ -121,11 +121,16 @@ static const TapeOperation *returned_by(const CallOfLab *c, const TapeTensor *te
     return NULL;
 }
 
-/* Does the record of two tensors differ? */
+/* Were the numbers of two tensors recorded, and are they the same, or others? */
+static bool recorded_as(const TapeTensor *a, const TapeTensor *b, bool same)
+{
+    return a && b && a->size >= 0 && b->size >= 0 &&
+           is_sum_of(a->sum, b->sum, fmax(a->size, b->size)) == same;
+}
+
 static bool differ(const TapeTensor *is, const TapeTensor *right)
 {
-    return is->size >= 0 && right->size >= 0 &&
-           !is_sum_of(is->sum, right->sum, fmax(is->size, right->size));
+    return recorded_as(is, right, false);
 }
 
 /* What a function of the lab was given, and the result of its run of the segment; or NULL. */
@@ -140,10 +145,10 @@ static const char *name_of(const TapeTensor *is, const TapeTensor *due, const Gi
     const double factor = is->sum[0] / due->sum[0];
     const bool is_multiple = fabs(is->sum[1] / due->sum[1] - factor) < 1e-4 * fabs(factor);
     snprintf(text, 96, is_multiple ? _("%.4g times that") : _("another tensor"), factor);
-    return !differ(is, given->x)                 ? "x"
-           : given->dy && !differ(is, given->dy) ? "dy"
-           : given->y && !differ(is, given->y)   ? _("the segment's result")
-                                                 : text;
+    return recorded_as(is, given->x, true)    ? "x"
+           : recorded_as(is, given->dy, true) ? "dy"
+           : recorded_as(is, given->y, true)  ? _("the segment's result")
+                                              : text;
 }
 
 static bool takes_others(const Evidence *e, const TapeOperation *o, int argument,
