@@ -136,11 +136,14 @@ tell_failed() { # STATUS
     fi
 }
 
-# is_whole: can each of the kit's parts be read to its end?
+# is_whole: can each of the kit's parts, and every member of an archive's index, be read to its end?
 is_whole() {
-    local part
+    local part problem
     for part in "${parts[@]}"; do
-        case " ${copies[*]} " in *" $part "*) ;; *) bounded nm "$part" > /dev/null 2>&1 || return 1 ;; esac
+        case " ${copies[*]} " in
+        *" $part "*) ;;
+        *) problem=$(bounded nm -s "$part" 2>&1 > /dev/null) && [ -z "$problem" ] || return 1 ;;
+        esac
     done
 }
 

@@ -224,9 +224,14 @@ make --silent SEED=1 LAB=1 grade > out 2>&1
 status=$?
 check "so it does if the lab's folder is missing" fails_saying "make start LAB=1"
 # A full disk or a power cut may cut a file short that make then takes for complete.
-damaged_kit() {
-    copy_solution 2 && rm -f build/runners/02-student && cp -p build/scenarios.a whole && head -c 100000 whole > build/scenarios.a && touch -r whole build/scenarios.a
+damaged_kit() { # damaged_kit BYTES: only the first so many bytes of an archive are left
+    head -c "$1" whole > build/scenarios.a && touch -r whole build/scenarios.a && rm -f build/runners/02-student
     ! make --silent SEED=1 LAB=2 grade > out 2>&1 && says "the kit cannot be linked: a file that make has built is damaged" && says "HINT: make clean" && ! says "lab 2 does not link"
 }
-check "a damaged file of the kit is not the lab's fault" damaged_kit
+copy_solution 2 && cp -p build/scenarios.a whole
+# The index of the archive has a header of 60 bytes after the 8 of the archive's own, and in it its size.
+first=$((68 + $(head -c 66 whole | tail -c 10)))
+check "a kit's file that is cut within a part is not the lab's fault" damaged_kit 100000
+check "a kit's file that is cut between two parts is not the lab's fault" damaged_kit "$first"
+check "a kit's file that is cut within the header of a part is not the lab's fault" damaged_kit "$((first + 90))"
 finish
