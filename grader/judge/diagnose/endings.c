@@ -126,14 +126,15 @@ void ending_text(const Trial *t, char *text, size_t size)
         append(text, size, "\n");
     if (t->result->lab->examine.ending)
         t->result->lab->examine.ending(t, text, size);
-    const bool left_out = append_left_out(t, text, size);
+    const bool left_out = append_left_out(t, text, size); /* then it is the first difference */
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         append_cause_of_refusal(t, text, size);
         if (miscut_parameter(t, cause, sizeof cause) ||
             misdeclared_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
-        append_mismatch(t, text, size);
+        if (!left_out)
+            append_mismatch(t, text, size);
     } else if (t->result->lab->has_replicas && strstr(diagnosis, waits)) {
         append(text, size,
                _("some ranks did not join the creation of the groups, which is collective; %s: %s"),
@@ -143,7 +144,7 @@ void ending_text(const Trial *t, char *text, size_t size)
             append(text, size, "%s\n", cause);
         if (t->outcome->ending == HUNG)
             append_crossed(t->outcome->calls, text, size);
-        /* before the list of who waits where; a call that was left out is the first difference */
+        /* before the list of who waits where */
         if (*difference && !left_out)
             append(text, size, "%s\n", difference + 1);
         append(text, size, "%s%s%.*s", ending, difference > diagnosis ? _(": ") : "",
