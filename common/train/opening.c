@@ -189,8 +189,8 @@ bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
     if (precision_is_16_bits(config->amp))
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
-    t->optimizer =
-        (config->zero ? optimizer_new_sharded : optimizer_new)(t->model, &config->optimizer);
+    t->replicas = replicas_as_set(config);
+    t->optimizer = t->replicas->optimizer(t->model, &config->optimizer);
     const bool good = agree(t->world, stages_fit(t, problem), problem) &&
                       agree(t->world, take_ring(t, problem), problem) &&
                       agree(t->world, load_pretrained(t, problem), problem);

@@ -32,8 +32,8 @@ static void count_work(Trainer *t, const Batch *batch)
 
 /* The number of tokens or rows by which the losses of a step are divided. The replicas average
  * their gradients, but each has a different number of hidden tokens or of tokens in documents, so
- * each divides by the mean over the replicas. With AVERAGE, each replica divides by its own count, or by 1 if that is 0. The
- * result is also the weight of the replica in the average. */
+ * each divides by the mean over the replicas. Replicas that step alone divide by their own count, or
+ * by 1 if that is 0; the result is also the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -42,7 +42,7 @@ static double targets_of_a_step(Trainer *t)
         return (double)t->local_batch * (is->is_language ? t->config->seq : 1);
     for (int i = 0; i < t->config->micro; i++)
         targets += (double)batch_targets(t->batch[i]);
-    if (t->config->average)
+    if (t->replicas->finish)
         return fmax(targets, 1);
     if (t->mesh.dp)
         group_sum(t->mesh.dp, &targets, 1);
@@ -76,9 +76,9 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     Trainer *t = context;
     if (backward) {
         t->last_tape = stage->micro[micro].tape;
-        const int pass = t->passes++;
-        if (!t->config->average && !t->config->zero)
-            bucket_set_begin(t->buckets, t->last_tape, pass, t->config->micro);
+        if (t->replicas->begin)
+            t->replicas->begin(t, t->passes);
+        t->passes++;
     }
 }
 
@@ -142,55 +142,16 @@ static void step_with_gradients(Trainer *t, StepReport *report)
 {
     const double clip = t->config->clip;
     if (clip > 0) {
-        report->gradient_norm =
-            t->config->zero ? sharded_gradient_norm(t->optimizer) : model_gradient_norm(t->model);
+        report->gradient_norm = t->replicas->norm(t->optimizer);
         clip_gradients(t->optimizer, report->gradient_norm, clip);
         span_end(N_("clipping"), false);
     }
     backend_range("optimiser");
-    if (t->config->zero) {
-        const double before = group_total(t->mesh.dp).seconds;
-        sharded_optimizer_step(t->optimizer, report->rate, t->last_tape);
-        report->wait_seconds += group_total(t->mesh.dp).seconds - before;
-    } else
-        optimizer_step(t->optimizer, report->rate);
+    const double before = group_total(t->mesh.dp).seconds;
+    t->replicas->step(t->optimizer, report->rate, t->last_tape);
+    report->wait_seconds += group_total(t->mesh.dp).seconds - before;
     backend_range_end();
     span_end(N_("optimiser"), false);
-}
-
-/* With ZERO=1, one reduce-scatter of all gradients, with all rows of tables, follows the backward
-   pass and does not overlap it. The two copies of a tied parameter are in different parts of their
-   stages' arenas, and a norm may be in different parts on two tp ranks. So each replica first sums
-   these gradients over stages and tp. The replicas' terms are then added in the same order in each
-   part, so all copies of a weight stay the same. */
-static double reduce_by_parts(Trainer *t)
-{
-    const double begin = MPI_Wtime();
-    model_complete_gradients(t->model);
-    sum_norms_over_tp(t->model, t->last_tape);
-    model_sum_tied(t->model);
-    sharded_reduce(t->model, t->last_tape);
-    return MPI_Wtime() - begin;
-}
-
-/* The replicas' gradients become their mean; with AVERAGE, each keeps its own. */
-static double reduce_gradients(Trainer *t)
-{
-    double seconds = 0;
-    if (t->config->average) {
-        model_complete_gradients(t->model);
-    } else {
-        backend_range("reduction over replicas");
-        seconds =
-            t->config->zero ? reduce_by_parts(t) : bucket_set_finish(t->buckets, t->last_tape);
-        backend_range_end();
-        span_end(REDUCTION_EXPOSED, true);
-    }
-    if (!t->config->zero) {
-        sum_norms_over_tp(t->model, t->last_tape);
-        model_sum_tied(t->model);
-    }
-    return seconds;
 }
 
 /* Is the model evaluated or saved after `step` (counted from 1), or does the run end? */
@@ -234,14 +195,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     for (int i = 0; i < config->micro; i++)
         fill_stage(t, i, true, targets);
     run_schedule(t);
-    report.wait_seconds = reduce_gradients(t);
+    report.wait_seconds = t->replicas->gradients(t);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->optimizer))
         step_with_gradients(t, &report);
-    if (config->average) {
-        trainer_stepped_alone(t, targets);
-        report.wait_seconds = trainer_average(t, t->step + 1, is_read_after(t, t->step + 1));
-    }
+    if (t->replicas->finish)
+        report.wait_seconds +=
+            t->replicas->finish(t, t->step + 1, targets, is_read_after(t, t->step + 1));
     backend_range_end();
     report.left_out = t->scaler.left_out;
     spans_run(false);

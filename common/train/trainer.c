@@ -102,8 +102,8 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
             waiting_step(&t->mesh);
         if (!look_around(t, step.loss, problem))
             return false;
-        if (t->interrupted)
-            trainer_average(t, t->step, true);
+        if (t->interrupted && t->replicas->finish)
+            t->replicas->finish(t, t->step, 0, true);
         t->check_is_due |= t->config->check && t->step % t->config->check == 0;
         if (t->check_is_due && !t->apart) {
             t->check_is_due = false;

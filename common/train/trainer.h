@@ -20,7 +20,27 @@
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem);
 
 /** The state of a run. */
-typedef struct Trainer {
+typedef struct Trainer Trainer;
+
+/** How the replicas keep one model. A step calls these functions in this order, on all ranks.
+ *  `gradients` and `finish` return the seconds of their exchanges. */
+typedef struct Replicas {
+    /** makes the optimiser, with state for the weights that this rank updates */
+    Optimizer *(*optimizer)(Model *model, const OptimizerConfig *config);
+    void (*begin)(Trainer *t, int pass); /**< before each backward pass of a step, from 0; or NULL */
+    double (*gradients)(Trainer *t); /**< after the last one: completes the optimiser's gradients */
+    double (*norm)(const Optimizer *optimizer); /**< of the model's gradients, for clipping */
+    void (*step)(Optimizer *optimizer, double rate, Tape *tape); /**< with those gradients */
+    /** NULL unless each replica steps with its own gradients. Called after `step` (from 1), which
+     *  used `targets` rows or tokens, and with 0 targets to repeat the question. `last`: before the
+     *  next step, the model is evaluated or saved, or the run ends. */
+    double (*finish)(Trainer *t, int64_t step, double targets, bool last);
+} Replicas;
+
+/** The way that ZERO and AVERAGE choose. */
+const Replicas *replicas_as_set(const TrainConfig *config);
+
+struct Trainer {
     const TrainConfig *config;         /**< the caller's */
     Group *world;                      /**< all ranks of the run; the caller's */
     const volatile sig_atomic_t *stop; /**< a signal sets it to end the run; the caller's */
@@ -34,6 +54,7 @@ typedef struct Trainer {
     Sampler sampler, test_sampler; /**< of `train` and `test` */
     Batch **batch;                 /**< [micro-batches] their rows */
     BucketSet *buckets;            /**< of the model's gradients */
+    const Replicas *replicas;      /**< how the replicas keep one model */
     Report *report;                /**< on rank 0 only */
     /** rows of the data in use; steps per epoch, in all, and done */
     int64_t rows, steps_an_epoch, steps, step;
@@ -57,7 +78,7 @@ typedef struct Trainer {
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
-} Trainer;
+};
 
 /** The communication of this rank since the groups were made. */
 Sent sent_so_far(const Mesh *mesh);
@@ -109,17 +130,6 @@ void trainer_close(Trainer *t);
  *  once a step, after the last backward pass, which was on `tape`. Collective over the ranks that
  *  split the model. */
 void sum_norms_over_tp(const Model *model, Tape *tape);
-
-/* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
-
-/** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
-void trainer_stepped_alone(Trainer *t, double targets);
-
-/** Averages the weights after `step` if average_is_due() of lab 16 returns true. `last`: before the
- *  next step, the model is evaluated or saved, or the run ends. Does nothing if the replicas have
- *  the same weights. Collective.
- *  @return the seconds that this took */
-double trainer_average(Trainer *t, int64_t step, bool last);
 
 /* ---- agree.c: comparisons between the ranks of a run ---------------------------------------------------- */
 
