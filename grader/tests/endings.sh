@@ -52,6 +52,15 @@ files_are_counted() {
 check "on a terminal, the files that a build compiles are counted" files_are_counted
 check "on a terminal, there is one line about waiting" [ "$(grep -c 'waiting for rank 1, which has made no MPI call' out)" = 1 ]
 
+lab_1 '    while (mesh->tp_rank == 1) {
+        for (volatile int i = 0; i < 2000000000; i++)
+            ;
+        memset(malloc(6 << 20), 1, 6 << 20);
+    }' '#include <stdlib.h>
+#include <string.h>'
+grade LAB=1 CASE=5
+check "an endless loop that takes a little memory in each turn is one" fails_saying "Rank 1 did not return within the time limit"
+
 lab_1 '    if (mesh->tp_rank == 1)
         *(volatile int *)8 = 1;'
 grade LAB=1

@@ -166,15 +166,12 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
     return process->cpu - watch->cpu[rank];
 }
 
-/* Has the rank's memory grown? Then it may continue. If it never stops allocating, it reaches the
- * memory limit, whose message names the rank. */
-static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
+/* Has the rank's memory grown since the last event? Then it has more time: if it never stops
+ * allocating, it reaches the memory limit, whose message names the rank. */
+static bool takes_memory(const Watch *watch, int rank, const ProcessState *process)
 {
     enum { MORE = 4 << 20 };
-    if (process->resident < watch->resident[rank] + MORE)
-        return false;
-    watch->cpu[rank] = -1;
-    return true;
+    return process->resident >= watch->resident[rank] + MORE;
 }
 
 /* Counts the consecutive looks that found the rank asleep. A rank that waits in MPI sleeps between
@@ -259,8 +256,9 @@ static Ending look_at_computing(Watch *watch, double silence, char *diagnosis, s
             return CRASHED;
         }
         count_sleep(watch, r, process.state);
-        bool too_long = is_too_long(watch, cpu_since(watch, r, &process));
-        if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process)) {
+        const double cpu = cpu_since(watch, r, &process),
+                     patience = takes_memory(watch, r, &process) ? 3 : 1;
+        if (!is_too_long(watch, cpu / patience) && !sleeps(watch, r, silence)) {
             tell_what_lasts(watch, r, silence);
             continue;
         }
