@@ -122,7 +122,7 @@ say_limit() {
 # characters that change the direction of text become '?'.
 show_messages() {
     LC_ALL=C awk -v source="$source" '
-        BEGIN { strange = "[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\216\217\250-\256]|\342\201[\246-\251]" }
+        BEGIN { strange = "[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\216\217\250-\256]|\342\201[\246-\251]|\330\234" }
         function flush() {
             if (!begun) return
             gsub(strange, "?", message)
@@ -165,7 +165,7 @@ foreign_file() {
         # The assembler names the lab without its folder.
         case $file in "${paths[0]}" | "${paths[1]}" | "${paths[2]}" | "${paths[3]}" | "$PWD/${source##*/}") continue ;; esac
         for folder in "${folders[@]}"; do
-            case $file in "$folder"/*) continue 2 ;; esac
+            case $file in "${folders[-1]}"/*/* | "${folders[-1]}"/.*) ;; "$folder"/*) continue 2 ;; esac
         done
         echo "$file"
         return
@@ -233,7 +233,8 @@ check_files
 list_object
 check_sections
 check_names
-[ ! -s "$object.messages" ] || head -c 100000 <(show_messages) >&2
+# What is not UTF-8 is left out: a terminal may take such a byte for a control character.
+[ ! -s "$object.messages" ] || head -c 100000 <(show_messages) | iconv -c -f UTF-8 -t UTF-8 >&2 || true
 
 hide_all_but_exports
 rm -f "$object".{s,raw,read,assembled,messages*}

@@ -73,7 +73,7 @@ compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grade
 # folder. Of a large file, or of what a link points to, the size and the time are enough: many of them
 # would take minutes to read, and some never end. Errors are in the reader's language, so it is
 # recorded too.
-OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
+OF_A_LAB = -maxdepth 1 -type f ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
 	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && LC_ALL=C find -L . $(OF_A_LAB) \

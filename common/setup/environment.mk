@@ -17,7 +17,7 @@ override BUILD := $(subst $() ,?,$(BUILD))
 endif
 
 # Variables of a user's shell that change what scripts do. $(shell) does not heed unexport.
-OF_SHELLS = BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
+OF_SHELLS = BASH_ENV BASHOPTS SHELLOPTS CDPATH GREP_OPTIONS POSIXLY_CORRECT
 unexport $(OF_SHELLS)
 AS_USUAL = env $(OF_SHELLS:%=-u %)
 # If this machine lacks the locale, bash warns in each script. The language is kept.

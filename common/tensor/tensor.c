@@ -45,10 +45,11 @@ int shape_dim(const char *function, Shape shape, int dim)
 const char *shape_text(Shape shape, char text[64])
 {
     int length = snprintf(text, 64, "[");
-    for (int i = 0; i < shape.rank && length < 48; i++)
+    const int most = (int)(sizeof shape.size / sizeof *shape.size);
+    for (int i = 0; i < shape.rank && i < most && length < 48; i++)
         length += snprintf(text + length, 64 - (size_t)length, "%s%lld", i ? "," : "",
                            (long long)shape.size[i]);
-    snprintf(text + length, 64 - (size_t)length, "]");
+    snprintf(text + length, 64 - (size_t)length, shape.rank > most ? ",...]" : "]");
     return text;
 }
 

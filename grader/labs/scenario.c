@@ -187,6 +187,7 @@ static void forget_those_of_other_cases(uint64_t of_case)
 {
     while (kept && kept_of != of_case) {
         Drawn *next = kept->next;
+        memset(kept->number, 0, (size_t)kept->count * sizeof *kept->number);
         free(kept);
         kept = next;
     }
@@ -248,6 +249,9 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
         is_diverged(run)) /* a lab that hides NaN hides that training has diverged */
         reals(x)[0] = (real)NAN;
     x->needs_gradient = needs_gradient;
+#ifndef BALISE_DOUBLE
+    forget_those_of_other_cases(~run->c.key); /* a rank that gets a part must not find the rest */
+#endif
     return x;
 }
 

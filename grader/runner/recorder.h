@@ -81,6 +81,23 @@ void enter(Call *call);
 /** Leaves this rank's current call. Returns `result`, MPI's return value. */
 int leave(int result);
 
+/** Enters a call in which the rank remains while the lab goes on, because the lab polls. */
+void stays_in(Call *call);
+/** Ends such a call. */
+void stays_no_longer(Call *call);
+/** A number that changes with each recorded call, each operation and each product. */
+int64_t progress(void);
+/** Call this in a case when a poll (MPI_Test, MPI_Iprobe) has found nothing. *call becomes the call
+ *  in which the rank waits, or NULL if it does not yet: pass one to poll_waits_in().
+ *  @return how many such polls followed each other; 0 after poll_is_mixed() */
+int64_t polled_in_vain(Call **call);
+/** The rank waits in this call, which is not entered yet, until poll_ends(). Ignores NULL. */
+void poll_waits_in(Call *call);
+/** The lab polls for messages of several kinds, so it does not count as waiting for one of them. */
+void poll_is_mixed(void);
+/** The lab has found what it polled for, or does something else. */
+void poll_ends(void);
+
 /** Charges this rank with `elements` of `type` and, for a collective, with a call. Counts messages
  *  without elements separately. */
 void charge(bool collective, double elements, MPI_Datatype type);

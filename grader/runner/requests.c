@@ -1,4 +1,5 @@
 /* Requests: which call started which, and the calls that complete them. */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/run.h"
@@ -15,6 +16,8 @@ typedef struct Started {
     int64_t index; /* index of the call */
     Flight flight;
     int tests;
+    int64_t series; /* the last series of polls in which it was tested */
+    int in_series;  /* how often in it */
 } Started;
 
 static struct {
@@ -72,7 +75,8 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     if (requests.count == KEPT)
         misuse("wait for started exchanges before starting more",
                "%s: %d exchanges are already under way", call->name, KEPT);
-    requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
+    requests.started[requests.count++] =
+        (Started){request, comm, index_of_current(), flight, 0, 0, 0};
     return result;
 }
 
@@ -210,38 +214,155 @@ static bool not_yet(int count, const MPI_Request asked[])
     return shy;
 }
 
+/* A series of polls in vain, with no other call and no operation in between. If it asks for the same
+ * thing often, the rank counts as waiting: the record has a call that lasts from then on. */
+static struct {
+    int64_t index;  /* of that call, or -1 */
+    int64_t vain;   /* so many polls in the series */
+    int64_t since;  /* progress() before the last of them */
+    int64_t series; /* its number */
+    bool mixed;     /* for messages of several kinds: no one call says what the rank waits for */
+} polls = {.index = -1};
+
+void poll_ends(void)
+{
+    Call *call = polls.index < 0 ? NULL : call_at(polls.index);
+    for (int i = 0; call && i < requests.count; i++) {
+        Call *started = call_at(requests.started[i].index);
+        if (started && started->waited_by == polls.index)
+            started->waited_by = -1;
+    }
+    if (call)
+        stays_no_longer(call);
+    polls.index = -1;
+    polls.vain = 0;
+    polls.series++;
+    polls.mixed = false;
+}
+
+int64_t polled_in_vain(Call **call)
+{
+    if (progress() != polls.since)
+        poll_ends();
+    polls.since = progress();
+    *call = polls.index < 0 ? NULL : call_at(polls.index);
+    if (*call)
+        sched_yield(); /* counts this poll */
+    polls.vain++;
+    return polls.mixed ? 0 : polls.vain;
+}
+
+void poll_waits_in(Call *call)
+{
+    if (!call)
+        return;
+    stays_in(call);
+    polls.index = index_of_current();
+    polls.since = progress();
+}
+
+void poll_is_mixed(void)
+{
+    poll_ends();
+    polls.mixed = true;
+}
+
+/* How often this series of polls has asked for the request for which it has asked most often. */
+static int asked_most(const Ending *e)
+{
+    int most = 0;
+    for (int i = 0; i < e->count; i++)
+        for (int k = 0; k < requests.count; k++) {
+            Started *s = &requests.started[k];
+            if (s->request != e->before[i])
+                continue;
+            s->in_series = s->series == polls.series ? s->in_series + 1 : 1;
+            s->series = polls.series;
+            most = s->in_series > most ? s->in_series : most;
+        }
+    return most;
+}
+
+/* Records that the rank waits for these requests, or for one of those of the series. A loop until a
+ * request is complete tests it more than SHY times. */
+static void waits_for_tested(const Ending *e, bool some)
+{
+    Call *call = NULL;
+    if (!recorder_active() || polled_in_vain(&call) == 0 || asked_most(e) < SHY)
+        return;
+    if (call && call->rule != LOCAL) {
+        poll_is_mixed();
+        return;
+    }
+    const bool begins = !call;
+    if (begins) {
+        const int64_t series = polls.series;
+        call = call_of("wait", MPI_COMM_NULL, LOCAL);
+        if (call)
+            call->some = some;
+        poll_waits_in(call);
+        polls.series = series; /* call_of() takes the call for the end of the series */
+    }
+    for (int i = 0; call && i < requests.count; i++) {
+        Call *started = call_at(requests.started[i].index);
+        if (!started || requests.started[i].series != polls.series ||
+            started->waited_by == polls.index)
+            continue;
+        call->some = call->some || !begins;
+        started->waited_by = polls.index;
+    }
+}
+
+/* Processes the results of a test, as ends() does. */
+static int tested(const Ending *e, bool some, int over, const int which[], int result)
+{
+    bool active = false;
+    for (int i = 0; i < e->count; i++)
+        active = active || e->before[i] != MPI_REQUEST_NULL;
+    if (over > 0 || !active) {
+        ends(e, over, which, result);
+        poll_ends();
+        return result;
+    }
+    waits_for_tested(e, some);
+    free(e->before);
+    free(e->own);
+    return result;
+}
+
 /* `found` gets a flag or the number of complete requests; `index` gets MPI_UNDEFINED while it is too
  * early. */
-#define TEST(count, requests, statuses, found, index, call, over, which)                           \
+#define TEST(count, requests, statuses, some, found, index, call, over, which)                     \
+    Ending e = ending_of(count, requests, statuses);                                               \
     if (not_yet(count, requests)) {                                                                \
         *(found) = 0;                                                                              \
         *(index) = MPI_UNDEFINED;                                                                  \
-        return MPI_SUCCESS;                                                                        \
+        return tested(&e, some, 0, NULL, MPI_SUCCESS);                                             \
     }                                                                                              \
-    Ending e = ending_of(count, requests, statuses);                                               \
     int result = call;                                                                             \
-    return ends(&e, over, which, result)
+    return tested(&e, some, over, which, result)
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    TEST(1, request, status, flag, &(int){0}, PMPI_Test(request, flag, e.statuses), *flag, NULL);
+    TEST(1, request, status, true, flag, &(int){0}, PMPI_Test(request, flag, e.statuses), *flag,
+         NULL);
 }
 
 int MPI_Testall(int count, MPI_Request all[], int *flag, MPI_Status statuses[])
 {
-    TEST(count, all, statuses, flag, &(int){0}, PMPI_Testall(count, all, flag, e.statuses),
+    TEST(count, all, statuses, false, flag, &(int){0}, PMPI_Testall(count, all, flag, e.statuses),
          *flag ? e.count : 0, NULL);
 }
 
 int MPI_Testany(int count, MPI_Request all[], int *index, int *flag, MPI_Status *status)
 {
-    TEST(count, all, status, flag, index, PMPI_Testany(count, all, index, flag, e.statuses), *flag,
-         index);
+    TEST(count, all, status, true, flag, index, PMPI_Testany(count, all, index, flag, e.statuses),
+         *flag, index);
 }
 
 int MPI_Testsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
 {
-    TEST(count, all, statuses, done, &(int){0},
+    TEST(count, all, statuses, true, done, &(int){0},
          PMPI_Testsome(count, all, done, indices, e.statuses), *done == MPI_UNDEFINED ? 0 : *done,
          indices);
 }

@@ -249,7 +249,7 @@ void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls
             : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)
                 ? _("the ranks sent %.0f numbers, but this pass needs no exchange: the gradient "
                     "of a weight is summed over the ranks there")
-                : _("the ranks sent %.0f numbers, but this pass needs no exchange"),
+                : _("the ranks sent %.8g numbers, but this pass needs no exchange"),
             sent);
     else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),

@@ -58,7 +58,7 @@ enum { A_FEW = 16 }; /* numbers, as in the sum of a metric */
 
 /* What this call may send on top of what suffices. Two halves of a sum, in collectives or messages,
  * pad its numbers to a multiple of the n ranks of the group: at most n - 1 zeros, of which a rank
- * sends (n - 1)/n. An all-gather of a few numbers, which each rank then adds up, may replace a sum;
+ * sends (n - 1)/n. A message of one number is no part of a larger sum with a zero at its end. An all-gather of a few numbers, which each rank then adds up, may replace a sum;
  * it sends n/2 times as much. A sum of a few numbers beside others may be over more ranks than `usual`
  * ones, and those of a norm over any: there, only the calls count. */
 static double tolerated(const Trial *t, const Entry *want, const Call *call, double usual)
@@ -69,11 +69,13 @@ static double tolerated(const Trial *t, const Entry *want, const Call *call, dou
     if (t->result->lab->over_stages && !of_norms)
         return 0; /* stages sum nothing */
     if (call->rule == MESSAGE)
-        return fmin(call->charged, 1);
+        return call->charged > 1 || numbers_of(want)[0] <= A_FEW * t->c->world
+                   ? fmin(call->charged, 1)
+                   : 0;
     if (call->rule == EXCHANGE)
-        return few ? fmax(padding, call->charged * (1 - 2 / n)) : padding;
+        return fmin(call->charged, few ? fmax(padding, call->charged * (1 - 2 / n)) : padding);
     if (strstr(call->name, "scatter"))
-        return padding;
+        return fmin(call->charged, padding);
     return !few || n < 2 || sums_metrics(&want->label) ? 0
            : of_norms                                  ? call->charged
                       : call->charged * fmax(0, 1 - (usual - 1) / usual * n / (n - 1));
@@ -144,9 +146,7 @@ void compare_traffic(Trial *t, const Entry *want)
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
            more = tolerated_in_pass(t, want, n, allowed);
-    /* Charges are multiples of 1/n of a number, accumulated since the case began. Less than half of
-     * 1/n is rounding. */
-    double rounding = 0.5 / n;
+    const double rounding = 1e-3; /* charges are fractions, accumulated since the case began */
     /* A stage's embedding may be split in two ways, and one of them sends less. */
     const bool exact = !t->result->lab->over_stages || t->c->tp == 1;
     t->result->exchanges |= sent > 0;
