@@ -9,7 +9,6 @@ MEGABYTES = {"base tp2": 1200}
 SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one
 # On one H200, in bf16.
 MFU = {"large-512 one rank bf16": 45}  # per cent
-GPU_TORCH = 1  # PyTorch's time divided by the kit's, eager and compiled
 LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to the serial stack
 IDLE = 5  # per cent of a step
 VERDICT = {"lab 6": 0.6, "part 1, nothing edited": 12}  # seconds
@@ -19,8 +18,9 @@ TOKENIZER = 1.5  # relative to Hugging Face's speed
 LANGUAGE = 1.5  # tokens per second relative to PyTorch's, with less memory
 
 
-def ratio(name, version):
-    return RATIOS.get(name) if version.startswith("1.") else 1
+def ratio(name, who):
+    """The target of a step's row: how many times as fast as this PyTorch, or None."""
+    return RATIOS.get(name) if who.startswith("PyTorch 1.") else 1
 
 
 def judged(reached):
@@ -28,9 +28,9 @@ def judged(reached):
 
 
 def most(figure, aim):
-    """The columns of a figure with an upper limit."""
-    return [str(aim), judged(figure <= aim)]
+    """The notes of a figure with an upper limit."""
+    return {"target": aim, "": judged(figure <= aim)}
 
 
 def least(figure, aim):
-    return [str(aim), judged(figure >= aim)]
+    return {"target": aim, "": judged(figure >= aim)}

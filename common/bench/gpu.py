@@ -1,30 +1,29 @@
-"""Measures the training step on a GPU: each precision, the labs' stack beside the serial stack,
-ranks that share the GPU, NCCL, and PyTorch.
-
-The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
-sheet's dense peak for the precision of the products. It counts the operations that the model needs,
-not multiplications by zero or recomputation.
-"""
+"""Training steps on a GPU: each precision, the labs' stack beside the serial stack, ranks that share
+the GPU, NCCL, and PyTorch. Also computes how long a GPU was idle, from Nsight Systems' (nsys) record
+of a run."""
+import csv
+import dataclasses
 import glob
 import os
 import re
-from dataclasses import dataclass
+import shutil
+import subprocess
 
 import aims
-import idle
-import peers
-import steps
-from rows import Row, _, give_up, number, refuse, show, table
+import training
+from rows import Row, _, give_up, refuse, run_alone, show
+from training import Case, Layout
+from turns import WARM_UP
 
 AMPS = ("off", "tf32", "bf16", "fp16")
 STEPS = 12
 IN_A_ROW = 10  # consecutive calls of a kernel (common/backend/bench/bench_main.c)
 MODELS = {"base-512": (12, 768, 12, 512, 32), "large-512": (24, 1024, 16, 512, 16)}
-# name: ranks, tp, whose labs, up to which, program
-LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "serial stack": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
-           "tp2": (2, 2, "solutions", 11, "train-{}"), "dp2": (2, 1, "solutions", 11, "train-{}"),
-           "one rank nccl": (1, 1, "solutions", 11, "train-{}-nccl"), "tp2 nccl": (2, 2, "solutions", 11, "train-{}-nccl"),
-           "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
+LABS = ("solutions", 11)
+LAYOUTS = {"one rank": Layout(stack=LABS, program="train-{}"), "serial stack": Layout(stack=("serial", 0), program="stacks/serial-0/train-{}"),
+           "tp2": Layout(2, 2, stack=LABS, program="train-{}"), "dp2": Layout(2, stack=LABS, program="train-{}"),
+           "one rank nccl": Layout(stack=LABS, program="train-{}-nccl"),
+           "tp2 nccl": Layout(2, 2, stack=LABS, program="train-{}-nccl"), "dp2 nccl": Layout(2, stack=LABS, program="train-{}-nccl")}
 SHARED = "bf16"  # the AMP setting of all layouts; in other settings, only "one rank" is measured
 
 # TFLOP/s of dense products in fp32, tf32 and 16 bits, from NVIDIA's data sheets, which also list
@@ -33,21 +32,11 @@ PEAKS = {"H200": (67, 494.5, 989), "H100 PCIe": (51, 378, 756), "H100 NVL": (60,
          "B200": (75, 1125, 2250), "A100": (19.5, 156, 312), "L40S": (91.6, 183, 362), "L4": (30.3, 60, 121), "4090": (82.6, 82.6, 165)}
 
 
-@dataclass(frozen=True)
-class Case:
-    model: str
-    layout: str
-    amp: str
-
-    def name(self):
-        return f"{self.model} {self.layout}{'' if self.amp == 'off' else ' ' + self.amp}"
-
-
 def models(text, count):
     """{name: (layers, hidden, heads, sequence, batch, steps)}, from MODELS= and STEPS=."""
-    if count and (not count.isdigit() or int(count) <= steps.WARM_UP):
+    if count and (not count.isdigit() or int(count) <= WARM_UP):
         refuse("STEPS", count,
-               _("it is how many steps a run takes, of which the first {number} are not counted: {example}").format(number=steps.WARM_UP, example=f"STEPS={STEPS}"))
+               _("it is how many steps a run takes, of which the first {number} are not counted: {example}").format(number=WARM_UP, example=f"STEPS={STEPS}"))
     sizes = MODELS
     if text:
         given = [one.split() for one in text.split(";") if one.strip()]
@@ -83,132 +72,118 @@ def count_of():
     return max(1, len(seen.split(",")) if seen else len(glob.glob("/dev/nvidia[0-9]*")))
 
 
-class Bench:
-    """The measurements to make, and the GPU to make them on.
+class Bench(training.Bench):
+    """The steps that a GPU can take.
 
     @param transport "mpi", "nccl", or an empty text for both"""
 
+    amps, memory, options = AMPS, "device_bytes", ()
+    share_name, of_time = "MFU", staticmethod(Row.median)
+    targets_title = "targets of the step on a GPU"
+
     def __init__(self, build, work, backend, transport, given):
-        self.build, self.work, self.backend = build, work, backend
+        super().__init__(build, work)
+        self.backend, self.description, self.given_peak = backend, "", given("PEAK") or ""
         self.models = models(given("MODELS") or "", given("STEPS") or "")
-        self.description = ""
-        self.given_peak = given("PEAK") or ""
         self.peak = peak("", self.given_peak)  # reports an invalid PEAK at once
-        self.layouts = {name: one for name, one in LAYOUTS.items() if not transport or ("nccl" in one[4]) == (transport == "nccl")}
+        self.layouts = {name: dataclasses.replace(one, program=one.program.format(backend)) for name, one in LAYOUTS.items()
+                        if not transport or ("nccl" in name) == (transport == "nccl")}
 
     def find(self, description):
         """Sets the GPU's description and peak; keeps the layouts whose programs were built."""
         self.description, self.peak = description, peak(description, self.given_peak)
-        there = count_of()
-        self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
-                        and ("nccl" not in name or one[0] <= there)}
+        self.layouts = {name: one for name, one in self.layouts.items() if os.access(f"{self.build}/{one.program}", os.X_OK)
+                        and ("nccl" not in name or one.ranks <= count_of())}
         if not self.layouts:
             give_up(_("no training program was built for BACKEND={backend}").format(backend=self.backend), _("make bench BACKEND={backend} builds what it runs").format(backend=self.backend))
 
-    def program(self, layout):
-        return f"{self.build}/{LAYOUTS[layout][4].format(self.backend)}"
-
-    def cases(self, part, amps):
-        """{name: Case} of the cases whose name has all words of one comma-separated part."""
+    def every(self, amps):
         alone = "one rank" if "one rank" in self.layouts else "one rank nccl"
-        every = [Case(model, layout, amp) for model in self.models for amp in amps for layout in self.layouts
-                 if layout == alone or amp == (SHARED if SHARED in amps else amps[0])]
-        found = {case.name(): case for case in every if any(set(words.split()) <= set(case.name().split()) for words in part.split(","))}
-        if not found:
-            give_up(_("no training step on a GPU is called '{name}'").format(name=part), _("choose words of one of these: ") + ", ".join(case.name() for case in every))
-        return found
+        return [case for case in super().every(amps) if case.layout == alone or case.amp == (SHARED if SHARED in amps else amps[0])]
 
     def run(self, case, before=()):
-        """Runs a case; returns the seconds of each step and a rank's peak bytes.
+        run = super().run(case, before)
+        return {**run, "device_bytes": run["tensor_bytes"]}
 
-        @param before the words of a command that runs the launcher"""
-        ranks, tp, stack, stage, _ = LAYOUTS[case.layout]
-        lines = steps.train(self.build, self.work, ranks, tp, 1, self.models[case.model], *steps.data_in(self.work), "--amp", case.amp,
-                            program=self.program(case.layout), stack=(stack, stage), before=before)
-        return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "bytes": max(rank["peak_bytes"] for rank in lines[-1]["ranks"])}
+    def peers(self, pythons, case):
+        return {f"{version} {how}": (python, f"cuda-{how}") for version, python in pythons.items() if case.layout.startswith("one rank")
+                for how in ("eager", "compiled")}
 
-    def why_not(self, amp):
-        """Returns an empty text if a run in this precision trains, or else the program's error."""
-        layout = next(iter(self.layouts))
-        return steps.why_no(self.build, self.work, amp, self.program(layout), LAYOUTS[layout][2:4])
+    def aim(self, name, who):
+        """PyTorch's time divided by the kit's, eager and compiled."""
+        return 1
 
-    def measure(self, rounds, pythons, cases):
-        """{name: {who: [run, ...]}}, where who is "kit" or a version of PyTorch, eager or compiled.
-        The runs alternate."""
-        found = {name: {"kit": []} for name in cases}
-        for turn in range(rounds):
-            for name, case in cases.items():
-                steps.progress(f"round {turn + 1} of {rounds}: {name}")
-                found[name]["kit"].append(self.run(case))
-                for version, python in pythons.items() if case.layout.startswith("one rank") else ():
-                    for how in ("eager", "compiled"):
-                        its = peers.step(python, self.models[case.model], (1, 1, 1), case.amp, steps.VOCABULARY, f"cuda-{how}")
-                        found[name].setdefault(f"PyTorch {version} {how}", []).append({"seconds": its["seconds"], "bytes": its["device_bytes"]})
-        steps.progress("")
-        return found
+    def peak_of(self, case):
+        return 1e12 * self.peak.get(case.amp, 0)
 
-    def share(self, case, row):
-        """Per cent of the peak, or None."""
-        if case.amp not in self.peak:
-            return None
-        return 100 * steps.useful_of(self.models[case.model]) / (row.median() / 1e3) / (1e12 * self.peak[case.amp])
-
-    def row(self, case, name, runs):
-        row = Row("step", name, "ms", steps.times(runs))
-        share, sizes = self.share(case, row), self.models[case.model]
-        row.notes = {"ranks": LAYOUTS[case.layout][0], "tokens/s": number(1e3 * sizes[3] * sizes[4] / row.median()),
-                     "MFU": f"{share:.1f} %" if share is not None else "?", "MB per rank": number(max(run["bytes"] for run in runs) / 1e6)}
-        return row
-
-    def show(self, cases, found):
-        """Prints the tables; returns the rows."""
-        rows = {name: self.row(cases[name], name, runs["kit"]) for name, runs in found.items()}
+    def show_more(self, cases, found, rows):
+        show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB a rank")
         sizes = "; ".join(f"{name}: {one[0]} layers, hidden {one[1]}, {one[2]} heads, SEQ {one[3]}, BATCH_SIZE {one[4]}" for name, one in self.models.items())
-        show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB per rank")
         print(f"  {sizes}\n  MFU: two operations for each multiply-add that the model needs (backward counts twice forward; in the last block, only\n"
               "  keys and values have gradients at all positions), divided by the median time and the data sheet's dense peak"
               + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's peak is not known: PEAK= sets it"))
-        others = [self.row(cases[name], f"{name}, {who}", runs[who]) for name, runs in found.items() for who in list(runs)[1:]]
-        if others:
-            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "target", ""],
-                  [self.beside(rows[other.name.partition(", ")[0]], other) for other in others])
-        self.show_aims(cases, rows)
-        return [*rows.values(), *others]
+        return self.show_idle(cases)
 
-    def beside(self, row, other):
-        ratio = other.median() / row.median()
-        return [other.name, number(other.best()), number(other.median()), *(other.notes[key] for key in ("tokens/s", "MFU", "MB per rank")),
-                f"{ratio:.2f}", *aims.least(ratio, aims.GPU_TORCH)]
-
-    def show_aims(self, cases, rows):
+    def targets(self, cases, found, rows):
         lines = []
         for name, case in cases.items():
-            before = rows.get(Case(case.model, "serial stack", case.amp).name())
+            before, share = rows.get(Case(case.model, "serial stack", case.amp).name()), self.share(case, rows[name])
             if case.layout == "one rank" and before:
                 ratio = rows[name].median() / before.median()
-                lines.append([f"{name}, its time / that of the serial stack (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
-                              *aims.most(ratio, aims.LABS_OVER_SERIAL)])
-            share = self.share(case, rows[name])
-            if name in aims.MFU and share is not None:
-                lines.append([f"{name}, MFU, %", f"{share:.1f}", *aims.least(share, aims.MFU[name])])
-        if lines:
-            table("targets of the step on a GPU", ["", "measured", "target", ""], lines)
+                lines.append((f"{name}, its time / that of the serial stack (best / best {rows[name].best() / before.best():.3f})", "times", ratio,
+                              aims.most(ratio, aims.LABS_OVER_SERIAL)))
+            if name in aims.MFU and share:
+                lines.append((f"{name}, MFU", "%", share, aims.least(share, aims.MFU[name])))
+        return lines
 
     def show_idle(self, cases):
         """The share of a step in which neither kernels nor copies run, if Nsight Systems is
         installed."""
         alone = {name: case for name, case in cases.items() if case.layout == "one rank"}
         cases = {name: case for name, case in alone.items() if case.amp == SHARED} or alone
-        if not cases:
-            return []
-        program = idle.nsys()
-        if not program:
+        program = shutil.which("nsys")
+        if cases and not program:
             print("\nlaunch gaps are not measured: there is no nsys here (Nsight Systems)")
+        if not cases or not program:
             return []
-        found = []
+        record, found = f"{self.work}/idle", []
         for name, case in cases.items():
-            seconds = self.run(case, [*program, f"{self.work}/idle"])["seconds"][steps.WARM_UP:]
-            found.append(Row("idle", name, "%", [idle.share(program[0], f"{self.work}/idle.nsys-rep", sum(seconds))]))
-        table("share of a step in which neither kernels nor copies run, by nsys (its overhead included)", ["", "%", "target", ""],
-              [[row.name, f"{row.median():.1f}", *aims.most(row.median(), aims.IDLE)] for row in found])
+            run = self.run(case, [program, "profile", "--trace=cuda", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", "-o", record])
+            idle = idle_share(program, f"{record}.nsys-rep", sum(run["seconds"][WARM_UP:]))
+            found.append(Row("idle", name, "%", [idle], **aims.most(idle, aims.IDLE)))
+        show("share of a step in which neither kernels nor copies run, by nsys (its overhead included)", found)
         return found
+
+
+# ---- when neither a kernel nor a copy ran ------------------------------------------------------------------------------
+
+
+def busy(spans, begin):
+    """The time after `begin` that at least one of the spans (first, last) covers."""
+    covered, reached = 0, begin
+    for first, last in sorted(spans):
+        covered += max(0, last - max(first, reached))
+        reached = max(reached, last)
+    return covered
+
+
+def spans_in(text):
+    """[(begin, end), ...] in ns of the kernels and copies in nsys's CSV, which may follow other
+    output."""
+    lines = text.splitlines()
+    head = next((i for i, line in enumerate(lines) if line.replace('"', "").startswith("Start (ns)")), None)
+    if head is None:
+        return []
+    return [(int(row["Start (ns)"]), int(row["Start (ns)"]) + int(row["Duration (ns)"])) for row in csv.DictReader(lines[head:])
+            if row["Start (ns)"] and row["Duration (ns)"]]
+
+
+def idle_share(program, record, seconds):
+    """The percentage of a run's last `seconds` in which neither a kernel nor a copy ran."""
+    done = subprocess.run([program, "stats", "--report", "cuda_gpu_trace", "--format", "csv", "--force-export=true", "--output", "-", record],
+                          capture_output=True, text=True, check=False)
+    spans = spans_in(done.stdout)
+    if done.returncode or not spans:
+        give_up(_("nsys recorded no kernels: ") + done.stderr.strip()[-300:], run_alone((program, "stats", "--report", "cuda_gpu_trace", record)))
+    end, window = max(last for _, last in spans), 1e9 * seconds
+    return 100 * (1 - busy(spans, end - window) / window)

@@ -24,6 +24,7 @@ import gpu
 import pace
 import steps
 import stories
+import turns
 from clusters import show_parts
 from language_cost import LanguageModel
 from rows import _, either, give_up, number, paragraph, refuse, table, whole_number
@@ -73,7 +74,7 @@ def named(tp, dp, pp, micro):
 
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
-    """Trains, and returns the figures of steps.measured(). If the replicas average weights, they do
+    """Trains, and returns its figures. If the replicas average weights, they do
     so at least every second step. On a GPU, takes the profile from another run, because profiling
     makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
@@ -84,8 +85,8 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
             *steps.options_of(dataclasses.replace(model, average=min(model.average, 2)), dp))
 
     def once(*profile, **environment):
-        return steps.measured(steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
-                                          program=program(build, "train"), environment=environment, model=named_so))
+        return steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
+                           program=program(build, "train"), environment=environment, model=named_so)
 
     if not on_gpu():
         return once("--profile", 1)
@@ -94,7 +95,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
 
 def time_of_step(model, measured):
     """The milliseconds of a step, including its share of the time to average weights."""
-    times = steps.times([measured])
+    times = turns.milliseconds(measured)
     if model.average < 2:
         return statistics.median(times)
     alone, averaged = (statistics.median(times[first::2]) for first in (0, 1))

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+from cost import VOCABULARY
 from rows import _, give_up, run_alone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -120,10 +121,9 @@ def on_cpu(pythons):
             for how in ("eager", "compiled") if how == "eager" or not version.startswith("1.")}
 
 
-def step(python, sizes, layout, amp, vocabulary, where):
+def step(python, sizes, layout, amp, where):
     """The output of torch_twin.py for one run."""
-    ranks, tp, threads = layout
-    return run(python, "torch_twin.py", threads, ranks, tp, *sizes, threads, vocabulary, amp, where)
+    return run(python, "torch_twin.py", layout.threads, layout.ranks, layout.tp, *sizes, layout.threads, VOCABULARY, amp, where)
 
 
 def run(python, script, threads, *arguments):

@@ -99,8 +99,11 @@ def table(title, heads, lines):
     sys.stdout.flush()
 
 
-def show(title, rows, *notes):
-    """Prints a table of rows: the unit, the best and the median value, and the named notes."""
+def show(title, rows, *first):
+    """Prints a table of rows: the unit, the best and the median value, and the notes of the rows.
+
+    @param first the notes in the leftmost columns; without any, the order is that of the rows"""
+    notes = list(dict.fromkeys((*first, *(note for row in rows for note in row.notes))))
     table(title, ["", "unit", "best", "median", *notes],
           [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
 

@@ -1,8 +1,8 @@
-"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's; or, with
-STEPS=300, its loss curve in several layouts and in PyTorch. Provides the text and the vocabularies
-of language models for make model, too. All measurements use the kit's stories, so anybody can
-repeat them. For a curve, DATA can name another text, and VOCAB another vocabulary; SEQ and
-BATCH_SIZE choose its windows."""
+"""The kit's language models beside PyTorch: their text, their vocabularies (for make model, too), and
+make bench ONLY=language: a step of the course's LLaMA, or, with STEPS=300, its loss curve in several
+layouts. All measurements use the kit's stories, so anybody can repeat them. For a curve, DATA can
+name another text, and VOCAB another vocabulary; SEQ and BATCH_SIZE choose its windows."""
+import functools
 import glob
 import json
 import os
@@ -14,7 +14,8 @@ import peers
 import steps
 import windows
 from language_cost import AUTHORS, LLAMA
-from rows import Row, _, give_up, number, said, table, whole_number
+from rows import _, give_up, number, said, show, whole_number
+from turns import KIT, MEMORY, judge_memory, note_memory, rows_of, take_turns, tokens_per_second
 
 STORIES = "data/stories/train.txt"
 ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and those whose losses are compared
@@ -90,19 +91,11 @@ def options(work, kind):
 
 
 def train(build, work, layout, sizes, count, *more, kind="llama"):
-    """The metrics of a run of the kit."""
+    """The figures of a run of the kit."""
     ranks, tp = LAYOUTS[layout]
     pipeline = ("--pp", 2, "--micro", 2) if layout == "pp2" else ()
     named_so, read = options(work, kind)
     return steps.train(build, work, ranks, tp, 1, (*sizes, count), *read, "--epochs", count, *pipeline, *more, model=named_so)
-
-
-def losses_of(lines):
-    return [line["loss"] for line in lines if "step" in line]
-
-
-def apart(one, other):
-    return max(abs(a - b) for a, b in zip(one, other))
 
 
 def write_start(build, work, sizes, count, samples=None, more=(), kind="llama", merged=()):
@@ -123,61 +116,50 @@ def write_start(build, work, sizes, count, samples=None, more=(), kind="llama", 
     return weights, f"{start}.windows"
 
 
-# ---- a step, compared with PyTorch's ----------------------------------------------------------------------------------
+def apart(one, other):
+    return max(abs(a - b) for a, b in zip(one, other))
 
 
-def must_agree(name, version, mine, its):
+def must_agree(name, who, mine, its):
     """Ends with an error if the losses differ, because the speeds of different computations cannot
     be compared."""
-    far = apart(mine[:COMPARED], its[:COMPARED])
+    mine, its = (run["losses"][:COMPARED] for run in (mine, its))
+    far = apart(mine, its)
     if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
-        give_up(_("{name}: the losses of the first {steps} steps are up to {far} from those of PyTorch {version}, allowed {close}").format(
-            name=name, steps=COMPARED, far=f"{far:.3g}", version=version, close=f"{CLOSE:.0e}"), _("compare them step by step: {mine} ... and {its} ...").format(mine=mine[:3], its=its[:3]))
-    return far
+        give_up(_("{name}: the losses of the first {steps} steps are up to {far} from those of {who}, allowed {close}").format(
+            name=name, steps=COMPARED, far=f"{far:.3g}", who=who, close=f"{CLOSE:.0e}"), _("compare them step by step: {mine} ... and {its} ...").format(mine=mine[:3], its=its[:3]))
 
 
-def compare(build, work, rounds, pythons, layouts):
-    """{layout: {who: [run, ...]}}. The runs alternate."""
-    found = {layout: {who: [] for who in ("kit", *pythons)} for layout in layouts}
-    start = write_start(build, work, SIZES, STEPS, ROWS) if pythons else ()
-    for turn in range(rounds):
-        for layout, runs in found.items():
-            steps.progress(f"round {turn + 1} of {rounds}: LLaMA {layout}")
-            lines = train(build, work, layout, SIZES, STEPS, "--samples", ROWS)
-            runs["kit"].append({**steps.measured(lines), "losses": losses_of(lines)})
-            for version, python in pythons.items():
-                run = peers.run(python, "torch_llama.py", 1, *start, RATE, 0, 0, *LAYOUTS[layout], *SIZES, STEPS, 1)
-                run["apart"] = must_agree(layout, version, runs["kit"][0]["losses"], run["losses"])
-                runs[version].append(run)
-    steps.progress("")
-    return found
+def show_steps(title, found, sizes, aim=None):
+    """Shows steps beside those of other programs; returns the rows to store.
+
+    @param aim how many times as many tokens per second as each of the others"""
+    rows = rows_of(found, tokens_per_second("language", sizes[-2] * sizes[-1]), lambda name, who: aim)
+    note_memory(rows, found)
+    judge_memory(rows, found)
+    for (name, who), row in rows.items():
+        if who != KIT:
+            row.notes["losses apart"] = f"{max(apart(found[name][KIT][0]['losses'][:COMPARED], run['losses']) for run in found[name][who]):.1e}"
+    show(f"{title}, {sizes[-1]} windows of {sizes[-2]} tokens", rows.values())
+    return [*rows.values(), *(MEMORY.row(f"{name}, per rank", runs[KIT]) for name, runs in found.items())]
 
 
-def tokens_per_second(name, runs, sizes):
-    return Row("language", name, "tokens/s", [sizes[-2] * sizes[-1] * 1e3 / ms for ms in steps.times(runs)], lower=False)
+# ---- a step and the curve of the LLaMA, in several layouts ------------------------------------------------------------
 
 
-def show(found):
-    rows, lines = [], []
-    for layout, runs in found.items():
-        mine = tokens_per_second(f"LLaMA {layout}", runs["kit"], SIZES)
-        rows += [mine, Row("memory", f"LLaMA {layout}, per rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)]
-        for version in list(runs)[1:] or [None]:
-            line = [mine.name, number(mine.best()), number(mine.median()), number(steps.megabytes(runs["kit"]))]
-            if version:
-                its = tokens_per_second(f"LLaMA {layout}, PyTorch {version}", runs[version], SIZES)
-                ratio, held = mine.median() / its.median(), steps.megabytes(runs[version])
-                rows.append(its)
-                line += [version, number(its.best()), number(its.median()), number(held), f"{mine.best() / its.best():.2f}", f"{ratio:.2f}",
-                         str(aims.LANGUAGE), aims.judged(ratio >= aims.LANGUAGE and steps.megabytes(runs["kit"]) < held),
-                         f"{max(run['apart'] for run in runs[version]):.1e}"]
-            lines.append(line)
-    heads = ["", "best tok/s", "median", "MB per rank", "PyTorch", "its best", "median", "MB", "ratio", "of medians", "target", "", "losses apart"]
-    table(f"a step of the LLaMA, {LLAMA[0]} layers, hidden {LLAMA[1]}, vocabulary {AUTHORS['llama'][1]}, {ROWS} windows of {LLAMA[-1]} tokens", heads[:len(lines[0])], lines)
-    return rows
+def of_torch(python, start, layout, sizes, count, warmup=0, clip=0):
+    return peers.run(python, "torch_llama.py", 1, *start, RATE, warmup, clip, *LAYOUTS[layout], *sizes, count, 1)
 
 
-# ---- the curve in several layouts, and in PyTorch ---------------------------------------------------------------------
+def compare(here, layouts):
+    """Measures a step in each layout, beside PyTorch's."""
+    start = write_start(here.build, here.work, SIZES, STEPS, ROWS) if here.pythons else ()
+    cases = {f"LLaMA {layout}": {
+        KIT: functools.partial(train, here.build, here.work, layout, SIZES, STEPS, "--samples", ROWS),
+        **{f"PyTorch {version}": functools.partial(of_torch, python, start, layout, SIZES, STEPS) for version, python in here.pythons.items()}}
+        for layout in layouts}
+    return show_steps(f"a step of the LLaMA, {LLAMA[0]} layers, hidden {LLAMA[1]}, vocabulary {AUTHORS['llama'][1]}",
+                      take_turns(cases, here.rounds, must_agree), SIZES, aims.LANGUAGE)
 
 
 def curve_options():
@@ -191,35 +173,26 @@ def curve_sizes():
             whole_number("BATCH_SIZE", CURVE[4], _("how many windows a step reads")))
 
 
-def curve_runs(build, work, layouts, sizes, count, pythons):
-    """{name: (losses, seconds and memory)}: in each layout; on one rank with initial weights moved
-    by one unit in the last place, which shows the effect of rounding; and on one rank in
-    PyTorch."""
-    more, found = curve_options(), {}
-    for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
-        steps.progress(f"{count} steps: LLaMA {name}")
-        lines = train(build, work, name.partition(",")[0], sizes, count, *more, *(("--perturb", 1) if "moved" in name else ()))
-        found[name] = losses_of(lines), steps.measured(lines)
-    start = write_start(build, work, sizes, count, more=more) if pythons else ()
-    for version, python in pythons.items():
-        steps.progress(f"{count} steps: LLaMA in PyTorch {version}")
-        run = peers.run(python, "torch_llama.py", 1, *start, RATE, WARMUP, CLIP, *LAYOUTS["serial"], *sizes, count, 1)
-        must_agree("serial", version, found["serial"][0], run["losses"])
-        found[f"PyTorch {version}"] = run["losses"], run
-    steps.progress("")
-    return found
-
-
-def curves(build, work, layouts, sizes, count, pythons):
-    """Shows the curves, and how far each is from one rank's."""
-    lines, rows, runs = [], [], curve_runs(build, work, layouts, sizes, count, pythons)
-    for name, (losses, run) in runs.items():
-        rows.append(tokens_per_second(f"LLaMA {name}", [run], sizes))
-        lines.append([name, f"{losses[0]:.6f}", f"{losses[-1]:.6f}", f"{apart(runs['serial'][0], losses):.1e}", number(rows[-1].median()),
-                      number(steps.megabytes([run], "tensor_bytes")) if "tensor_bytes" in run else ""])
-    table(f"{count} steps of the LLaMA on {os.environ.get('DATA') or STORIES}, {sizes[-1]} windows of {sizes[-2]} tokens, learning rate {RATE} after {WARMUP} steps, gradients clipped at {CLIP}",
-          ["", "first loss", "last loss", "most apart", "tokens/s", "MB of tensors"], lines)
-    return rows
+def curves(here, layouts, sizes, count):
+    """Shows the losses, and how far they are from one rank's: in each layout; on one rank with initial
+    weights moved by one unit in the last place, which shows the effect of rounding; and on one rank
+    in PyTorch."""
+    run, more = functools.partial(train, here.build, here.work), curve_options()
+    start = write_start(here.build, here.work, sizes, count, more=more) if here.pythons else ()
+    cases = {"LLaMA serial": {KIT: functools.partial(run, "serial", sizes, count, *more),
+                              **{f"PyTorch {version}": functools.partial(of_torch, python, start, "serial", sizes, count, WARMUP, CLIP)
+                                 for version, python in here.pythons.items()}},
+             "LLaMA serial, moved": {KIT: functools.partial(run, "serial", sizes, count, *more, "--perturb", 1)},
+             **{f"LLaMA {layout}": {KIT: functools.partial(run, layout, sizes, count, *more)} for layout in layouts if layout != "serial"}}
+    found = take_turns(cases, 1, must_agree)
+    rows = rows_of(found, tokens_per_second("language", sizes[-2] * sizes[-1]))
+    for (name, who), row in rows.items():
+        losses, held = found[name][who][0]["losses"], found[name][who][0].get("tensor_bytes", 0)
+        row.notes.update({"first loss": f"{losses[0]:.6f}", "last loss": f"{losses[-1]:.6f}",
+                          "most apart": f"{apart(found['LLaMA serial'][KIT][0]['losses'], losses):.1e}", "MB of tensors": number(held / 1e6) if held else ""})
+    show(f"{count} steps of the LLaMA on {os.environ.get('DATA') or STORIES}, {sizes[-1]} windows of {sizes[-2]} tokens, learning rate {RATE} after {WARMUP} steps, gradients clipped at {CLIP}",
+         rows.values(), "first loss", "last loss", "most apart")
+    return list(rows.values())
 
 
 def wanted(part):
@@ -235,7 +208,7 @@ def wanted(part):
     return layouts, count, curve_sizes() if count else SIZES
 
 
-def measure(build, work, rounds, pythons, part):
-    layouts, count, sizes = wanted(part)
-    write_vocabularies(work)
-    return curves(build, work, layouts, sizes, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))
+def measure(here):
+    layouts, count, sizes = wanted(here.part)
+    write_vocabularies(here.work)
+    return curves(here, layouts, sizes, count) if count else compare(here, layouts)

@@ -65,16 +65,15 @@ work = os.path.join(BUILD, "model-test")
 steps.write_data(work)
 small = cost.Model(3, 96, 4, 16, 8, steps.VOCABULARY)
 for tp in (1, 2, 4):
-    lines = steps.train(BUILD, work, tp, tp, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work))
-    held = lines[-1]["ranks"][0]["parameters"]
+    held = steps.train(BUILD, work, tp, tp, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work))["ranks"][0]["parameters"]
     check(f"at tp={tp} a rank holds as many parameters as predicted, up to the arena's padding", 0 <= held - small.parameters(tp) < 16 * 40,
           (held, small.parameters(tp)))
 
 for pp in (2, 3):
-    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp, "--micro", 4, "--schedule", "gpipe")
-    peaks = [(rank["peak_bytes"], cost.memory_of_stage(pace.UNIT, small, 1, 1, pp, 4, stage, "gpipe")) for stage, rank in enumerate(lines[-1]["ranks"])]
+    ranks = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp, "--micro", 4, "--schedule", "gpipe")["ranks"]
+    peaks = [(rank["peak_bytes"], cost.memory_of_stage(pace.UNIT, small, 1, 1, pp, 4, stage, "gpipe")) for stage, rank in enumerate(ranks)]
     check(f"at pp={pp} with GPipe, the peak of each stage is within 1 % of the predicted one", all(abs(paper / peak - 1) < 0.01 for peak, paper in peaks), peaks)
-    held = max(rank["parameters"] for rank in lines[-1]["ranks"])
+    held = max(rank["parameters"] for rank in ranks)
     check(f"at pp={pp} the largest stage holds as many parameters as predicted, up to the arena's padding", 0 <= held - small.parameters(1, pp) < 16 * 40,
           (held, small.parameters(1, pp)))
 

@@ -14,16 +14,15 @@ import unittest.mock
 import measuring
 from measuring import BUILD, check
 import aims
-import bench
-import growth
 import hugging_face
-import memory
+import on_paper
 import peers
-import pipeline
+import programs
 import rows
 import steps
 import stories
-import traffic
+import training
+import turns
 import windows
 
 refused = functools.partial(measuring.refused, "common/bench/bench.py")
@@ -100,22 +99,29 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
 check("a COMPARE file without any measured row is reported", "none of the rows measured" in said.getvalue(), said.getvalue())
 
+bench = training.Bench(BUILD, work)
+
+
+def wanted(words, amps=steps.AMPS):
+    return bench.cases(words, amps)
+
+
 # Words select rows; each comma-separated part adds the rows that have all of its words.
 for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],
                      "base serial threads": ["base serial 2 threads", "base serial 2 threads bf16"]}.items():
-    check(f"'{words}' selects the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
-check("AMP=off leaves out bf16, and AMP=bf16 everything else", [len(steps.wanted("serial", amps)) for amps in (("off",), ("bf16",), steps.AMPS)]
-      == [8, 8, 16], steps.wanted("serial", ("bf16",)))
+    check(f"'{words}' selects the rows with these words", list(wanted(words)) == names, list(wanted(words)))
+check("AMP=off leaves out bf16, and AMP=bf16 everything else", [len(wanted("serial", amps)) for amps in (("off",), ("bf16",), steps.AMPS)]
+      == [8, 8, 16], wanted("serial", ("bf16",)))
 with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as complained:
-    left = bench.those_that_run(lambda amp: "error: no oneDNN", steps.AMPS)
+    left = training.those_that_run(lambda amp: "error: no oneDNN", steps.AMPS)
     try:
-        ended = bench.those_that_run(lambda amp: "error: no oneDNN", ("bf16",))
+        ended = training.those_that_run(lambda amp: "error: no oneDNN", ("bf16",))
     except SystemExit as end:
         ended = end.code
 check("rows for bf16 are left out, with a message, if it does not run", left == ("off",) and "no oneDNN" in said.getvalue(), said.getvalue())
 check("AMP=bf16 is refused if it does not run", ended == 2 and "no oneDNN" in complained.getvalue(), (ended, complained.getvalue()))
-check("every target belongs to a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(steps.names()),
-      steps.names())
+check("every target belongs to a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(wanted("")),
+      list(wanted("")))
 
 
 def fake_torch(version, seconds, resident):
@@ -139,22 +145,22 @@ check("each Python of TORCH= is asked for its version", list(found) == ["1.13-fa
 kit = {"seconds": [9, 9, 0.01, 0.01], "resident_bytes": 1e8, "tensor_bytes": 5e7, "profile": [
     {"what": what, "forward_ms": 1, "backward_ms": 1} for what in ("linear", "attention", "gelu", "optimiser", steps.SENT[-1], steps.WAITED)]}
 noisy = dict(kit, seconds=[9, 9, 0.01, 0.011], profile=[{"what": "gelu", "forward_ms": 90, "backward_ms": 90}])
-turns = iter([kit] * 4 + [noisy] * 4)
-with unittest.mock.patch.object(steps, "run_kit", lambda *_: next(turns)), contextlib.redirect_stdout(io.StringIO()) as said:
-    runs = steps.measure(BUILD, work, 2, found, steps.wanted("2x128 serial,2x128 dp2,base serial,base tp2", ("off",)))
-    kept_rows = steps.show_steps(runs, 250.0)
-    steps.show_profiles(runs)
-peer = lines_of(said.getvalue(), "against PyTorch")
+once = iter([kit] * 4 + [noisy] * 4)
+bench.peak = 250.0
+with unittest.mock.patch.object(bench, "run", lambda *_: next(once)), contextlib.redirect_stdout(io.StringIO()) as said:
+    kept_rows = bench.measure(turns.Here(BUILD, work, 2, found), wanted("2x128 serial,2x128 dp2,base serial,base tp2", ("off",)))
+shown = lines_of(said.getvalue(), "training step")
+peer = {key[0]: line for key, line in shown.items() if "PyTorch" in key[0]}
 check("PyTorch's ratio is shown with its target, and marked as missed if it is below", all(words in " ".join(peer[key]) for key, words in {
-    ("2x128 serial", "1.13-fake eager"): "2.10 2.10 2.2 missed", ("2x128 serial", "2.99-fake compiled"): "0.90 0.90 1 missed"}.items()), said.getvalue())
-check("PyTorch runs eager and, from version 2 on, compiled", [who for model, who in peer if model == "base tp2"]
-      == ["1.13-fake eager", "2.99-fake eager", "2.99-fake compiled"], said.getvalue())
-check("a ratio without a target, or above it, is not marked", "missed" not in peer["2x128 dp2", "1.13-fake eager"] +
-      peer["base tp2", "1.13-fake eager"], said.getvalue())
-check("more memory than PyTorch's is marked as missed", peer["base tp2", "2.99-fake eager"].count("missed") == 2, said.getvalue())
+    "2x128 serial, PyTorch 1.13-fake eager": "2.10 2.10 2.2 missed", "2x128 serial, PyTorch 2.99-fake compiled": "0.90 0.90 1 missed"}.items()), said.getvalue())
+check("PyTorch runs eager and, from version 2 on, compiled", [who for who in peer if who.startswith("base tp2,")]
+      == [f"base tp2, PyTorch {who}" for who in ("1.13-fake eager", "2.99-fake eager", "2.99-fake compiled")], said.getvalue())
+check("a ratio without a target, or above it, is not marked", not any("missed" in cell for who in ("2x128 dp2", "base tp2")
+      for cell in peer[f"{who}, PyTorch 1.13-fake eager"]), said.getvalue())
+check("more memory than PyTorch's is marked as missed", sum("missed" in cell for cell in peer["base tp2, PyTorch 2.99-fake eager"]) == 2, said.getvalue())
 alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "targets of the step alone").items()}
-check("two ranks as fast as one miss their target", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
-      and any("MB per rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
+check("two ranks as fast as one miss their target", any("as fast as one rank" in key and line[-1] == "missed" for key, line in alone.items())
+      and any("per rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
 spent = list(lines_of(said.getvalue(), "where the time goes").values())
 check("each kind of work, waiting included, has its share of the fastest run's profile", ["base tp2", "12", *["16.7 %"] * 6, "-"] in spent, said.getvalue())
 check("with replicas, the exposed part of the reduction is shown", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
@@ -163,37 +169,38 @@ check("rows with PyTorch's times and with the memory are stored", {"step: base t
 check("memory has a blur of one per cent", {one.section for one in kept_rows if one.blur == 0.01} == {"memory"}, [vars(one) for one in kept_rows])
 
 asked = []
-with unittest.mock.patch.object(steps, "run_kit", lambda *given: asked.append(given[2:])):
-    steps.measure(BUILD, work, 1, found, steps.wanted("6x256 dp2"))
+with unittest.mock.patch.object(bench, "run", lambda case: asked.append(case)), unittest.mock.patch.object(bench, "show"):
+    bench.measure(turns.Here(BUILD, work, 1, found), wanted("6x256 dp2"))
 with open(found["2.99-fake"] + ".calls", encoding="utf-8") as file:
     told = [line.split()[1:] for line in file][-4:]
-sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULARY)]
-check("the kit and PyTorch get the same layout, sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
+sizes = [str(size) for size in (2, 1, *training.MODELS["6x256"], 1, steps.VOCABULARY)]
+check("the kit and PyTorch get the same layout, sizes and AMP", asked == [training.Case("6x256", "dp2", amp) for amp in steps.AMPS]
       and told == [[*sizes, amp, f"cpu-{how}"] for amp in steps.AMPS for how in ("eager", "compiled")], (asked, told))
 
 ran = []
 
 
-def fake_pipeline(*case):
-    """Records the program, the number of micro-batches and the schedule of a run. The kit's runs
-    have two other arguments first."""
-    ran.append(("kit" if len(case) > 3 else case[0], *case[-2:]))
-    return {"seconds": [9, 9, 0.01], "state": [4e6] * 2, "tensors": [1e7] * 2, "resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2}
+def fake_pipeline(program, micro, schedule):
+    """Records the program, the number of micro-batches and the schedule of a run."""
+    ran.append((program, micro, schedule))
+    rank = {"peak": dict.fromkeys(on_paper.STATE, 4e6 / 3), "peak_bytes": 1e7, "resident_bytes": 2e7}
+    return {"seconds": [9, 9, 0.01], **({"ranks": [rank] * 2} if program == "kit" else {"resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2})}
 
 
-with unittest.mock.patch.multiple(pipeline, of_kit=fake_pipeline, of_torch=fake_pipeline, profile_of_one_rank=lambda *_: kit["profile"]), contextlib.redirect_stdout(io.StringIO()) as said:
-    measured = [one.name for one in pipeline.measure(BUILD, work, 1, {"2.99-fake": found["2.99-fake"]})]
-few = [case for case in ran if case[1] < pipeline.STAGES]
-check("with fewer micro-batches than stages, PyTorch runs GPipe only: its 1F1B refuses them, and the table says so",
+with unittest.mock.patch.multiple(on_paper, stages_of_kit=lambda _, *shape: fake_pipeline("kit", *shape), stages_of_torch=fake_pipeline, train=lambda *_: kit), \
+        contextlib.redirect_stdout(io.StringIO()) as said:
+    measured = [one.name for one in on_paper.pipeline(turns.Here(BUILD, work, 1, {"2.99-fake": found["2.99-fake"]}))]
+few = [case for case in ran if case[1] < on_paper.STAGES]
+check("with fewer micro-batches than stages, PyTorch runs GPipe only: its 1F1B refuses them, and the output says so",
       few == [("kit", 1, "gpipe"), (found["2.99-fake"], 1, "gpipe"), ("kit", 1, "1f1b")]
-      and "\n  -: PyTorch's 1F1B refuses" in said.getvalue(), (few, said.getvalue()))
+      and "\n  PyTorch's 1F1B refuses" in said.getvalue(), (few, said.getvalue()))
 check("of each stage's memory it says what every schedule holds: weights, gradients and the optimiser's",
-      "kit gpipe 4 4 10 10 20 20" in " ".join(said.getvalue().split()), said.getvalue())
+      re.search(r"^  gpipe, m = 8 .* 4 4 +10 10 +20 20$", said.getvalue(), re.M), said.getvalue())
 check("with as many or more, it runs both", len(ran) == 8 + 7 and len(measured) == len(set(measured)) == 8 + 7, (ran, measured))
 
-steps.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some table rows are sent
+training.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some table rows are sent
 steps.write_data(work)
-run = steps.run_kit(BUILD, work, "tiny", "2x2")
+run = bench.run(training.Case("tiny", "2x2", "off"))
 check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
       and {"linear", "attention", "optimiser", steps.WAITED, *steps.SENT} <= {one["what"] for one in run["profile"]}, run)
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
@@ -203,7 +210,7 @@ for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
         if not version:
             print(f"skip - {sentence}: {trouble}")
             continue
-        its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY, where)
+        its = peers.step(python, training.MODELS["tiny"], training.LAYOUTS["2x2"], amp, where)
         check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
 # A small LLaMA on the padded vocabulary of 32,000 tokens.
 small = {"LLAMA": (2, 32, 2, 32), "SIZES": (2, 32, 2, 32, stories.ROWS), "CURVE": (2, 32, 2, 32, 2)}
@@ -211,16 +218,16 @@ check("the rows of a step are those that the kit draws (common/data/tests/test_b
       and windows.batches(5, 2, 3) == [windows.permutation(5, 1, 0)[:2], windows.permutation(5, 1, 0)[2:4], windows.permutation(5, 1, 1)[:2]])
 pythons = {version: python for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python") for version, _ in [peers.version_of(python)] if version}
 with unittest.mock.patch.multiple(stories, **small), contextlib.redirect_stdout(io.StringIO()) as said:
-    kept_rows = stories.measure(BUILD, work, 1, pythons, "")
+    kept_rows = stories.measure(turns.Here(BUILD, work, 1, pythons))
     with unittest.mock.patch.dict(os.environ, STEPS="12", SEQ="24", BATCH_SIZE="4"):
-        drawn = stories.measure(BUILD, work, 1, pythons, "")
+        drawn = stories.measure(turns.Here(BUILD, work, 1, pythons))
 check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch's losses are the kit's" if pythons else ""),
       [one.name for one in kept_rows if one.section == "language"] ==
       [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
-curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
+curve = {key[0].removeprefix("LLaMA "): [*line[:1], *line[4:7]] for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
 check("SEQ and BATCH_SIZE choose the windows of a curve", "4 windows of 24 tokens" in said.getvalue(), said.getvalue())
 check("the LLaMA's loss curves fall and agree, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
-      list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
+      list(curve) == ["serial", *(f"serial, PyTorch {version}" for version in pythons), "serial, moved", "tp2", "dp2", "pp2"] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
 # The same small models beside transformers, which the fake Python cannot import.
 with_library = {version: library for version, python in pythons.items() if (library := peers.version_of(python, module="transformers")[0])}
@@ -248,8 +255,8 @@ check("and only the rows beside transformers say that it is missing, with a hint
       "no rows for 2.97-fake: it has no transformers\n  HINT: " in said.getvalue(), said.getvalue())
 with unittest.mock.patch.multiple(stories, **small), unittest.mock.patch.multiple(hugging_face, LENGTH=12, TAUGHT=5), \
         contextlib.redirect_stdout(io.StringIO()) as said:
-    kept_rows = hugging_face.measure_steps(BUILD, work, 1, {**have_library, "2.98-fake": without}, "") + \
-        hugging_face.measure_story(BUILD, work, 1, {**have_library, "2.98-fake": without})
+    here = turns.Here(BUILD, work, 1, {**have_library, "2.98-fake": without})
+    kept_rows = [one for one in hugging_face.measure_steps(here) + hugging_face.measure_story(here) if one.section != "memory"]
 check("a GPT-2's step, a LLaMA's and a text are measured" + (" beside transformers', with the same losses and the same tokens" if with_library else ""),
       [one.name for one in kept_rows] == [
           f"{kind} serial{who}" for kind, hows in (("GPT-2", (" eager", " compiled")), ("LLaMA", (" eager", " compiled")), ("LLaMA", ("",)))
@@ -257,14 +264,13 @@ check("a GPT-2's step, a LLaMA's and a text are measured" + (" beside transforme
       and all(min(one.values) > 0 for one in kept_rows), said.getvalue())
 with unittest.mock.patch.multiple(hugging_face, taught=lambda *_: "data/stories/llama", of_kit=lambda *_: (2.0, f"{hugging_face.PROMPT} there was\n")), \
         contextlib.redirect_stdout(io.StringIO()):
-    tokens = [2 * one.values[0] for one in hugging_face.measure_story(BUILD, work, 1, {})]
+    tokens = [2 * one.values[0] for one in hugging_face.measure_story(turns.Here(BUILD, work))]
 texts = [hugging_face.ids_of(BUILD, "data/stories/llama", hugging_face.PROMPT + more) for more in ("", " there was")]
 check("of a text that ends early, the tokens that were written are counted", tokens == [len(texts[1]) - len(texts[0])] and 0 < tokens[0] < 20, (tokens, texts))
 check("a PyTorch without transformers has no rows, and a hint says what to install",
       said.getvalue().count("no rows for 2.98-fake: it has no transformers\n  HINT: ") == 2, said.getvalue())
-with unittest.mock.patch.object(bench, "tokenizer_rows", lambda *_: [rows.Row("tokenizer", "BPE", "MB/s", [1.0])]), \
-        contextlib.redirect_stdout(io.StringIO()) as said:
-    bench.tokenizers(os.path.join(work, "none"), work, 1)
+with unittest.mock.patch.object(programs, "rate_of_kit", lambda *_: 1.0), contextlib.redirect_stdout(io.StringIO()) as said:
+    programs.tokenizers(turns.Here(os.path.join(work, "none"), work))
 check("without Hugging Face's tokenizers and SentencePiece, a hint says how to install them", "\n  HINT: " in said.getvalue(), said.getvalue())
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     try:
@@ -276,59 +282,59 @@ with contextlib.redirect_stderr(io.StringIO()) as complained:
     ended = []
     for its in ([3.0] * 9 + [3.1], [3.0] * 9, [float("nan")] * 10):
         try:
-            stories.must_agree("serial", "2.99", [3.0] * 12, its)
+            stories.must_agree("serial", "PyTorch 2.99", {"losses": [3.0] * 12}, {"losses": its})
         except SystemExit as end:
             ended.append(end.code)
 check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and complained.getvalue().count("HINT: ") == 3, complained.getvalue())
 
 # If the measured steps equal the predicted cost exactly, the fit returns that cost.
-middle = growth.model_of(growth.BASE)
-cluster = growth.pace.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.pace.Link(0, 1), far=growth.pace.Link(0, 1))
+middle, link = on_paper.model_of(), on_paper.pace.Link(0, 1)
+cluster = on_paper.pace.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=link, far=link)
 tokens = middle.batch * middle.seq
 in_gemm, in_norms = middle.work()[0] / cluster.gemm, 4 * tokens * middle.streamed(1, 1, 0)[0] / cluster.stream
-parts = growth.pace.step(cluster, middle, 1, 1)
-fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
-                                    (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
-                                     ("layer_norm", in_norms), ("gelu", parts["element-wise"] - in_norms))])
+parts = on_paper.pace.step(cluster, middle, 1, 1)
+fitted = on_paper.rates_in(middle, [{"profile": [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
+                                                 (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
+                                                  ("layer_norm", in_norms), ("gelu", parts["element-wise"] - in_norms))]}])
 check("calibrated rates equal the profile's", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
                                                     for name in ("gemm", "attention", "stream", "optimiser"))
       and abs(fitted.activation / cluster.stream - 1) < 1e-9, fitted)
 check("a figure that doubles with a size grows with its first power, one that quadruples with its second",
-      growth.slope([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], growth.slope([1, 2, 4], [3, 6, 24]))
+      on_paper.powers([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], on_paper.powers([1, 2, 4], [3, 6, 24]))
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
-check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
-sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
-check("bytes over tp match the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.on_paper(2, 1, 12)[0])
+check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][turns.WARM_UP:]), (spent, run["seconds"]))
+sent = steps.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))["ranks"]
+check("bytes over tp match the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == on_paper.sent_on_paper(2, 1, 12)[0])
 
 
 def memory_of(**patched):
-    few = {name: memory.SAVING[name] for name in ("plain", "all three")}
-    with unittest.mock.patch.multiple(memory, SAVING=few, **patched), contextlib.redirect_stdout(io.StringIO()) as shown:
-        return memory.measure(BUILD, work, "2x128"), shown.getvalue()
+    few = {name: on_paper.SAVING[name] for name in ("plain", "all three")}
+    with unittest.mock.patch.multiple(on_paper, SAVING=few, **patched), contextlib.redirect_stdout(io.StringIO()) as shown:
+        return on_paper.memory(turns.Here(BUILD, work, part="2x128")), shown.getvalue()
 
 
 kept_rows, shown = memory_of()
 lines = [line.split() for line in shown.splitlines()[4:6]]
 sizes = [(one[0].values[0] * 1e6, one[1].values[0]) for one in zip(kept_rows[::2], kept_rows[1::2])]
 check("the smallest MEM at which a BERT trains on 4 ranks is the peak that a rank reports, rounded up",
-      len(sizes) == 2 and all(mem == math.ceil(peak / memory.MIB) for peak, mem in sizes), shown)
+      len(sizes) == 2 and all(mem == math.ceil(peak / on_paper.MIB) for peak, mem in sizes), shown)
 check("the peak at that MEM is within 1 % of the predicted one", all(abs(float(line[-3])) < 1 for line in lines), shown)
 check("the table fits 80 columns, and a sentence says what all three save",
       max(map(len, shown.splitlines())) <= 80 and shown.splitlines()[-1].startswith(f"  MEM={sizes[1][1]}M (all three) is "), shown)
 kept_rows, shown = memory_of(available=lambda: 140e6)
 check("what the machine has no memory for is left out, with a message", len(kept_rows) == 2 and "memory    no row for plain: 4 ranks need 160" in shown, shown)
 for fits_from in (37, 40, 43):
-    with unittest.mock.patch.object(memory.Runs, "fits", lambda _, mem: mem >= fits_from):
-        found = memory.Runs(BUILD, work, None).smallest(40)
+    with unittest.mock.patch.object(on_paper.Runs, "fits", lambda _, mem: mem >= fits_from):
+        found = on_paper.Runs(BUILD, work, None).smallest(40)
     check(f"from a MEM of 40M, the smallest that fits, {fits_from}M, is found", found == fits_from, found)
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     try:
-        ended = memory.Runs(BUILD, work, memory.cost.Model(1, 7, 2, 8, 4, 100)).fits(40)
+        ended = on_paper.Runs(BUILD, work, on_paper.cost.Model(1, 7, 2, 8, 4, 100)).fits(40)
     except SystemExit as end:
         ended = end.code
 check("a run that ends with another error ends the measurement", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
-with unittest.mock.patch.object(bench, "said") as graded, unittest.mock.patch.object(os, "utime"), contextlib.redirect_stdout(io.StringIO()), \
+with unittest.mock.patch.object(programs, "said") as graded, unittest.mock.patch.object(os, "utime"), contextlib.redirect_stdout(io.StringIO()), \
      unittest.mock.patch.dict(os.environ, TRANSPORT=""):
-    bench.verdicts(1)
+    programs.verdicts(turns.Here(BUILD, work))
 check("verdicts grades each lab and part 1 over the usual transport", len(graded.call_args_list) == 22 and
       all("TRANSPORT" not in one.kwargs["env"] for one in graded.call_args_list), graded.call_args_list)

@@ -14,8 +14,8 @@ import measuring
 from measuring import BUILD, check, run
 import aims
 import gpu
-import idle
 import peers
+import turns
 
 refused = functools.partial(measuring.refused, "common/bench/bench.py", BACKEND="emulated")
 
@@ -81,23 +81,23 @@ check("TRANSPORT=nccl has no rows over MPI", set(gpu.Bench(BUILD, work, "emulate
 
 twin = script("twin", 'case $1 in -c) echo 2.99-fake ;; *) echo "$*" >> "$0.calls"; echo \'{"torch": "2.99-fake", "seconds": [9, 9, 0.02], "device_bytes": 7e6}\' ;; esac\n')
 cases = {one.name(): one for one in (case, gpu.Case("2x64-16", "serial stack", "bf16"))}
-turns = iter([{"seconds": [9, 9, 0.025], "bytes": 5e6}, {"seconds": [9, 9, 0.02], "bytes": 5e6}] * 2)
-with unittest.mock.patch.object(bench, "run", lambda _: next(turns)), contextlib.redirect_stdout(io.StringIO()) as said:
-    rows = bench.show(cases, bench.measure(2, peers.find_on_gpu([twin]), cases))
+once = iter([{"seconds": [9, 9, 0.025], "device_bytes": 5e6}, {"seconds": [9, 9, 0.02], "device_bytes": 5e6}] * 2)
+with unittest.mock.patch.object(bench, "run", lambda _: next(once)), contextlib.redirect_stdout(io.StringIO()) as said:
+    bench.measure(turns.Here(BUILD, work, 2, peers.find_on_gpu([twin])), cases)
 with open(twin + ".calls", encoding="utf-8") as file:
     asked = [line.split()[-2:] for line in file]
 check("PyTorch runs the step of one rank, eager and compiled, alternating", asked == [["bf16", "cuda-eager"], ["bf16", "cuda-compiled"]] * 2, asked)
 lines = {line.split("  ")[1]: line.split() for line in said.getvalue().splitlines() if line.startswith("  2x64")}
 check("PyTorch's time relative to the kit's is shown with its target", lines["2x64-16 one rank bf16, PyTorch 2.99-fake compiled"][-3:] == ["0.80", "1", "missed"], said.getvalue())
-check("a stack a quarter slower than the serial stack misses its target", re.search(r"serial stack .*1\.250\s+1\.02\s+missed", said.getvalue()), said.getvalue())
+check("a stack a quarter slower than the serial stack misses its target", re.search(r"serial stack .*1\.25\s+1\.02\s+missed", said.getvalue()), said.getvalue())
 check("every target on a GPU belongs to a row", set(aims.MFU) <= {gpu.Case(model, layout, amp).name() for model in gpu.MODELS for layout in gpu.LAYOUTS for amp in gpu.AMPS})
 
-check("time is idle if no span covers it, however the spans overlap", idle.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1) == 8, idle.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1))
+check("time is idle if no span covers it, however the spans overlap", gpu.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1) == 8, gpu.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1))
 trace = script("nsys", 'echo Processing; echo; echo "Start (ns),Duration (ns),CorrId,Name"; echo "100,50,1,early"; echo "1000,250,2,\\"a, b\\""; echo "1500,500,3,c"\n')
-check("a quarter of the last µs of a trace is idle if kernels run for three quarters", abs(idle.share(trace, "record", 1e-6) - 25) < 1e-9, idle.share(trace, "record", 1e-6))
+check("a quarter of the last µs of a trace is idle if kernels run for three quarters", abs(gpu.idle_share(trace, "record", 1e-6) - 25) < 1e-9, gpu.idle_share(trace, "record", 1e-6))
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     try:
-        ended = idle.share(script("mute", "exit 0\n"), "record", 1)
+        ended = gpu.idle_share(script("mute", "exit 0\n"), "record", 1)
     except SystemExit as end:
         ended = end.code
 check("a trace without kernels is an error", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
