@@ -13,16 +13,14 @@ import json
 import math
 import struct
 import sys
-import tempfile
 import time
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import nn
 from torch.nn import functional
 
-from torch_twin import Split, adamw, peak_bytes
+from torch_twin import Split, adamw, largest, spawn
 
 EPSILON, THETA = 1e-5, 10000
 
@@ -142,13 +140,8 @@ def clip_gradients(gradients, most):
         gradient.mul_(min(1, most / (norm + 1e-6)))
 
 
-def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
-    imported = peak_bytes()
-    torch.set_num_threads(threads)
-    group, replicas = None, ranks // tp
-    if ranks > 1:
-        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        group = dist.group.WORLD  # tp or dp is 1, so one group of all ranks is enough
+def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps):
+    replicas, group = ranks // tp, dist.group.WORLD if ranks > 1 else None  # tp or dp is 1, so one group of all ranks is enough
     model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
     windows, rows = read_windows(windows, seq), batch // replicas
     optimiser = adamw(model.parameters())
@@ -168,22 +161,15 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
         optimiser.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
-    found.put((rank // tp, {"seconds": seconds, "losses": losses, "resident_bytes": peak_bytes(), "imported_bytes": imported}))
-    if ranks > 1:
-        dist.destroy_process_group()
+    return {"seconds": seconds, "losses": losses}
 
 
 def main():
     weights, windows, rate, *sizes = sys.argv[1:]
-    warmup, clip, ranks, tp, layers, _, heads, *rest = map(int, sizes)
-    found = mp.get_context("spawn").SimpleQueue()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(weights, windows, float(rate), warmup, clip, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
-    every = [found.get() for _ in range(ranks)]
-    by_replica = dict(every)
-    print(json.dumps({"torch": torch.__version__, "seconds": every[0][1]["seconds"],
-                      "losses": [sum(losses) / len(losses) for losses in zip(*(one["losses"] for one in by_replica.values()))],
-                      **{key: max(one[key] for _, one in every) for key in ("resident_bytes", "imported_bytes")}}))
+    warmup, clip, ranks, tp, layers, _, heads, *rest, threads = map(int, sizes)
+    found = spawn(run, ranks, threads, weights, windows, float(rate), warmup, clip, ranks, tp, layers, heads, *rest)
+    of_replicas = [one["losses"] for one in found[::tp]]
+    print(json.dumps({**largest(found), "losses": [sum(losses) / len(losses) for losses in zip(*of_replicas)]}))
 
 
 if __name__ == "__main__":

@@ -10,17 +10,15 @@ torch_twin.py, without a mask, because nothing is padding.
 """
 import json
 import sys
-import tempfile
 import time
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.nn import functional
 
-from torch_twin import Block, Pair, Split, adamw, peak_bytes
+from torch_twin import Block, Pair, Split, adamw, spawn
 
 DROPOUT = 0.1
 
@@ -42,11 +40,8 @@ class Part(nn.Module):
         return self.head(x[:, 0]) if self.head else x
 
 
-def run(rank, stages, layers, hidden, heads, seq, batch, steps, vocabulary, micro, name, folder, found):
-    imported = peak_bytes()
-    torch.set_num_threads(1)
+def run(rank, stages, layers, hidden, heads, seq, batch, steps, vocabulary, micro, name):
     torch.manual_seed(1 + rank)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=stages)
     part = Part(rank, stages, layers, hidden, heads, vocabulary)
     optimiser = adamw(part.parameters())
     stage = PipelineStage(part, rank, stages, torch.device("cpu"))
@@ -66,18 +61,14 @@ def run(rank, stages, layers, hidden, heads, seq, batch, steps, vocabulary, micr
         optimiser.step()
         dist.barrier()
         seconds.append(time.perf_counter() - begin)
-    found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported}))
-    dist.destroy_process_group()
+    return {"seconds": seconds}
 
 
 def main():
     stages, *sizes = map(int, sys.argv[1:-1])
-    found = mp.get_context("spawn").SimpleQueue()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(stages, *sizes, sys.argv[-1], folder, found), nprocs=stages)
-    by_rank = dict(found.get() for _ in range(stages))
-    print(json.dumps({"torch": torch.__version__, "seconds": by_rank[0]["seconds"],
-                      **{key: [by_rank[rank][key] for rank in range(stages)] for key in ("resident_bytes", "imported_bytes")}}))
+    found = spawn(run, stages, 1, stages, *sizes, sys.argv[-1])
+    print(json.dumps({"torch": torch.__version__, "seconds": found[0]["seconds"],
+                      **{key: [one[key] for one in found] for key in ("resident_bytes", "imported_bytes")}}))
 
 
 if __name__ == "__main__":

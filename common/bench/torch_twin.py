@@ -142,16 +142,40 @@ def gradient_scaler(amp):
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 
-def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where,
-        folder, found):
+def on_rank(rank, run, ranks, threads, given, folder, found):
+    """Runs on one rank of spawn()."""
     imported = peak_bytes()
-    device, _, how = where.partition("-")
     torch.set_num_threads(threads)
+    if ranks > 1:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+    figures = run(rank, *given)
+    found.put((rank, {**figures, "resident_bytes": peak_bytes(), "imported_bytes": imported}))
+    if ranks > 1:
+        dist.destroy_process_group()
+
+
+def spawn(run, ranks, threads, *given):
+    """What run(rank, *given) returns on each of the ranks, which are connected by gloo: a dictionary of
+    figures, with the rank's largest resident memory, at the end and after importing PyTorch."""
+    found = mp.get_context("spawn").SimpleQueue()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        mp.spawn(on_rank, args=(run, ranks, threads, given, folder, found), nprocs=ranks)
+    by_rank = dict(found.get() for _ in range(ranks))
+    return [by_rank[rank] for rank in range(ranks)]
+
+
+def largest(found):
+    """The figures of spawn() for the output: the seconds of rank 0, and the largest of all sizes."""
+    return {"torch": torch.__version__, "seconds": found[0]["seconds"],
+            **{key: max(one[key] for one in found) for key in found[0] if key.endswith("_bytes")}}
+
+
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, vocabulary, amp, where):
+    device, _, how = where.partition("-")
     torch.backends.cuda.matmul.allow_tf32 = amp == "tf32"
     torch.manual_seed(1)
     tp_groups, dp_groups = [None] * ranks, [None] * ranks
     if ranks > 1:  # every rank must make all groups
-        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
         tp_groups = [dist.new_group(list(range(i, i + tp))) for i in range(0, ranks, tp)]
         dp_groups = [dist.new_group(list(range(i, ranks, tp))) for i in range(tp)]
     model = Bert(Split(tp, tp_groups[rank // tp]), vocabulary, layers, hidden, heads).to(device)
@@ -182,22 +206,12 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
         if device == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
-    on_device = torch.cuda.max_memory_allocated() if device == "cuda" else 0
-    found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(),
-                      "imported_bytes": imported, "device_bytes": on_device}))
-    if ranks > 1:
-        dist.destroy_process_group()
+    return {"seconds": seconds, "device_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else 0}
 
 
 def main():
-    ranks, *sizes = map(int, sys.argv[1:-2])
-    found = mp.get_context("spawn").SimpleQueue()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(ranks, *sizes, *sys.argv[-2:], folder, found), nprocs=ranks)
-    by_rank = dict(found.get() for _ in range(ranks))
-    print(json.dumps({"torch": torch.__version__, "seconds": by_rank[0]["seconds"],
-                      **{key: max(one[key] for one in by_rank.values())
-                         for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
+    ranks, *sizes, threads, vocabulary = map(int, sys.argv[1:-2])
+    print(json.dumps(largest(spawn(run, ranks, threads, ranks, *sizes, vocabulary, *sys.argv[-2:]))))
 
 
 if __name__ == "__main__":
