@@ -33,4 +33,5 @@ def most(figure, aim):
 
 
 def least(figure, aim):
-    return {"target": aim, "": judged(figure >= aim)}
+    """The notes of a figure with a lower limit, or without one: None."""
+    return {"target": "", "": ""} if aim is None else {"target": aim, "": judged(figure >= aim)}

@@ -1,6 +1,5 @@
 """The sections of make bench that measure what cost.py and pace.py predict: the pipeline, how a step
 grows with each size, the bytes that a step sends, and the smallest memory."""
-import dataclasses
 import functools
 import math
 import os
@@ -155,16 +154,15 @@ def layouts(here):
     cases = {f"tp={tp} dp={dp} batch {batch}": (tp, dp, batch) for tp, dp, batch in LAYOUTS}
     found = take_turns({name: {KIT: functools.partial(steps.train, here.build, here.work, tp * dp, tp, 1, (*SENT, batch, 2))}
                         for name, (tp, dp, batch) in cases.items()}, 1)
-    rows = []
-    for i, over in enumerate(("tp", "dp")):
-        figure = Figure("traffic", "MB", lambda run, over=over: [sum(rank[f"comm_bytes_{over}"] for rank in run["ranks"]) / 2e6])
-        for (name, _who), row in rows_of(found, figure).items():
-            row.name, row.notes = f"{name}, {over}", {"by formula": number(sent_on_paper(*cases[name])[i] / 1e6)}
-            rows.append(row)
-    memory = Figure("memory", "MB", lambda run: [run["tensor_bytes"] / 1e6])
-    rows += [memory.row(f"{name}, a rank's tensors", runs[KIT]) for name, runs in found.items()]
-    show("MB that a step sends, summed over the ranks, and memory", rows)
-    return rows
+    memory_of = Figure("memory", "MB", lambda run: [run["tensor_bytes"] / 1e6])
+    rows, traffic = [memory_of.row(f"{name}, a rank's tensors", runs[KIT]) for name, runs in found.items()], []
+    for row, (name, layout) in zip(rows, cases.items()):
+        for over, expected in zip(("tp", "dp"), sent_on_paper(*layout)):
+            sent = sum(rank[f"comm_bytes_{over}"] for rank in found[name][KIT][0]["ranks"]) / 2e6
+            row.notes.update({f"sent over {over}": f"{sent:.3f}", f"{over} by formula": f"{expected / 1e6:.3f}"})
+            traffic.append(Row("traffic", f"{name}, {over}", "MB", [sent]))
+    show("memory, and MB that a step sends, summed over the ranks", rows)
+    return rows + traffic
 
 
 # ---- ONLY=memory: the smallest MEM at which a BERT trains on 4 ranks --------------------------------------------------
@@ -194,33 +192,27 @@ def available():
         return next((1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable")), math.inf)
 
 
-@dataclasses.dataclass
-class Runs:
-    """Runs of a model for one step, without an evaluation."""
+def one_step(here, model, *more):
+    """The arguments of steps.command() for a step of this model, without an evaluation."""
+    return (here.build, here.work, TP * DP, TP, 1, (*model.sizes(), 1), *steps.data_in(here.work), *steps.options_of(model, DP), *more)
 
-    build: str
-    work: str
-    model: cost.Model
 
-    def command(self, *more):
-        return (self.build, self.work, TP * DP, TP, 1, (*self.model.sizes(), 1), *steps.data_in(self.work),
-                *steps.options_of(self.model, DP), *more)
+def fits(here, model, mem):
+    """Does the step run within `mem` MiB per rank? Any other error ends the program."""
+    words = steps.command(*one_step(here, model, "--mem", f"{mem}M"))[0]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
+    if done.returncode and "MB that MEM allows" not in done.stderr:
+        has_failed(f"MEM={mem}M", done.returncode, done.stderr.strip()[-1000:], words)
+    return not done.returncode
 
-    def fits(self, mem):
-        """Does the step run within `mem` MiB per rank? Any other error ends the program."""
-        words = steps.command(*self.command("--mem", f"{mem}M"))[0]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
-        if done.returncode and "MB that MEM allows" not in done.stderr:
-            has_failed(f"MEM={mem}M", done.returncode, done.stderr.strip()[-1000:], words)
-        return not done.returncode
 
-    def smallest(self, mem):
-        """The smallest MEM that suffices, in MiB; `mem` is a guess that should suffice."""
-        if not self.fits(mem):
-            return next(more for more in range(mem + 1, 2 * mem + 2) if self.fits(more))
-        while mem > 1 and self.fits(mem - 1):
-            mem -= 1
-        return mem
+def smallest(suffices, mem):
+    """The smallest MEM that suffices, in MiB; `mem` is a guess that should suffice."""
+    if not suffices(mem):
+        return next(more for more in range(mem + 1, 2 * mem + 2) if suffices(more))
+    while mem > 1 and suffices(mem - 1):
+        mem -= 1
+    return mem
 
 
 def memory(here):
@@ -235,9 +227,8 @@ def memory(here):
             print(f"memory    no row for {name}: {TP * DP} ranks need {number(TP * DP * predicted / 1e6)} MB, and {number(available() / 1e6)} are available")
             continue
         progress(f"{what}, {name}: {number(predicted / 1e6)} MB per rank predicted")
-        runs = Runs(here.build, here.work, model)
-        peak = steps.train(*runs.command())["tensor_bytes"]
-        found.append((name, predicted, peak, runs.smallest(math.ceil(peak / MIB))))
+        peak = steps.train(*one_step(here, model))["tensor_bytes"]
+        found.append((name, predicted, peak, smallest(functools.partial(fits, here, model), math.ceil(peak / MIB))))
     progress("")
     return show_memory(what, sizes, found) if found else []
 

@@ -134,7 +134,7 @@ def show_steps(title, found, sizes, aim=None):
     """Shows steps beside those of other programs; returns the rows to store.
 
     @param aim how many times as many tokens per second as each of the others"""
-    rows = rows_of(found, tokens_per_second("language", sizes[-2] * sizes[-1]), lambda name, who: aim)
+    rows = rows_of(found, tokens_per_second("language", sizes[-2] * sizes[-1]), (lambda name, who: aim) if aim else None)
     note_memory(rows, found)
     judge_memory(rows, found)
     for (name, who), row in rows.items():

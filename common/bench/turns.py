@@ -84,27 +84,24 @@ def megabytes(runs, key="resident_bytes"):
     return max(run[key] for run in runs) / 1e6
 
 
-def rows_of(found, figure, aim=lambda name, who: None):
-    """{(name, who): Row}, from the result of take_turns().
+def rows_of(found, figure, aim=None):
+    """{(name, who): Row}, from the result of take_turns(). The rows of other programs note how many
+    times as fast the kit is.
 
-    @param aim returns how many times as fast as another program the kit should be, or None"""
+    @param aim returns the target of that ratio, or None, from a name and who"""
     rows = {}
     for name, runs in found.items():
         for who, its in runs.items():
             row = rows[name, who] = figure.row(name if who == KIT else f"{name}, {who}", its)
             if who != KIT:
-                row.notes = beside(rows[name, KIT], row, aim(name, who))
+                ratio = times_as_fast(rows[name, KIT], row)
+                row.notes = {"kit / it": f"{times_as_fast(rows[name, KIT], row, Row.best):.2f}", "of medians": f"{ratio:.2f}"}
+                row.notes.update(aims.least(ratio, aim(name, who)) if aim else {})
     return rows
 
 
 def times_as_fast(mine, its, of=Row.median):
     return of(its) / of(mine) if mine.lower else of(mine) / of(its)
-
-
-def beside(mine, its, aim):
-    """The notes of another program's row."""
-    ratio = times_as_fast(mine, its)
-    return {"kit / it": f"{times_as_fast(mine, its, Row.best):.2f}", "of medians": f"{ratio:.2f}", **(aims.least(ratio, aim) if aim else {})}
 
 
 def note_memory(rows, found, key="resident_bytes"):

@@ -324,12 +324,11 @@ check("the table fits 80 columns, and a sentence says what all three save",
 kept_rows, shown = memory_of(available=lambda: 140e6)
 check("what the machine has no memory for is left out, with a message", len(kept_rows) == 2 and "memory    no row for plain: 4 ranks need 160" in shown, shown)
 for fits_from in (37, 40, 43):
-    with unittest.mock.patch.object(on_paper.Runs, "fits", lambda _, mem: mem >= fits_from):
-        found = on_paper.Runs(BUILD, work, None).smallest(40)
+    found = on_paper.smallest(lambda mem: mem >= fits_from, 40)
     check(f"from a MEM of 40M, the smallest that fits, {fits_from}M, is found", found == fits_from, found)
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     try:
-        ended = on_paper.Runs(BUILD, work, on_paper.cost.Model(1, 7, 2, 8, 4, 100)).fits(40)
+        ended = on_paper.fits(turns.Here(BUILD, work), on_paper.cost.Model(1, 7, 2, 8, 4, 100), 40)
     except SystemExit as end:
         ended = end.code
 check("a run that ends with another error ends the measurement", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
