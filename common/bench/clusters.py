@@ -41,20 +41,23 @@ def kind_asked_for(name, languages):
     return "mlm" if task else name if name in language_cost.AUTHORS else None
 
 
+def flag(name, hint):
+    """Is this setting 1? Without it, it is 0."""
+    value = os.environ.get(name) or "0"
+    if value not in ("0", "1"):
+        refuse(name, value, hint)
+    return value == "1"
+
+
 def take_settings(model, name, kind):
     """Sets a model's fields from RECOMPUTE, ZERO, SP and AVERAGE, or ends with an error."""
     model.recompute = os.environ.get("RECOMPUTE") or ""
     if model.recompute not in ("", "block", "attention"):
         refuse("RECOMPUTE", model.recompute, either("RECOMPUTE", ("block", "attention")))
-    if (os.environ.get("ZERO") or "0") not in ("0", "1"):
-        refuse("ZERO", os.environ["ZERO"], _("ZERO=1: the replicas share out the optimiser's state"))
-    model.zero = os.environ.get("ZERO") == "1"
-    split = os.environ.get("SP") or "0"
-    if split not in ("0", "1"):
-        refuse("SP", split, _("SP=1, or leave it out"))
-    if split == "1" and kind not in (None, "mlm"):
+    model.zero = flag("ZERO", _("ZERO=1: the replicas share out the optimiser's state"))
+    model.sequence_parallel = flag("SP", _("SP=1, or leave it out"))
+    if model.sequence_parallel and kind not in (None, "mlm"):
         give_up(_("SP=1 splits the positions of the labs' BERT, not those of MODEL={model}").format(model=name), _("leave out SP or MODEL"))
-    model.sequence_parallel = split == "1"
     model.average = whole_number("AVERAGE", 4) if os.environ.get("AVERAGE") else 0
     if model.average and model.zero:
         give_up(_("ZERO=1 cannot be combined with AVERAGE={steps}").format(steps=model.average), _("leave out one: with AVERAGE, replicas step alone"))

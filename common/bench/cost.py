@@ -58,7 +58,7 @@ class Model:
 
     def block(self, tp):
         """A rank's parameters of a block: all are split except the layer norms."""
-        return 12 * self.hidden ** 2 / tp + 4 * self.hidden
+        return self.weights() / tp + 4 * self.hidden
 
     def ends(self, tp, pp):
         """A rank's parameters before the first block, and after the last one."""
@@ -116,9 +116,11 @@ class Model:
         table = self.vocabulary * self.hidden / tp if stage == 0 and self.classifies and self.unused(tp) else 0
         return 2 * (self.summed(tp, pp, stage) / dp + table) if self.zero else 2 * self.summed(tp, pp, stage) + table
 
+    matrices = 2  # linear layers of a block's feed-forward part
+
     def weights(self):
         """The number of weights in the linear layers of a block."""
-        return 12 * self.hidden ** 2
+        return 4 * self.hidden ** 2 + self.matrices * self.hidden * self.inner()
 
     def passes(self):
         """The passes of a step through the linear layers of a block, and through its attention,

@@ -20,6 +20,7 @@ class LanguageModel(cost.Model):
     def __post_init__(self):
         self.inner_in_backward = self.of_kind(3, 2, 2)
         self.layers_in = self.of_kind(2, 1, 1)
+        self.matrices = self.of_kind(3, 2, 2)  # SwiGLU; GELU
 
     def name(self):
         return f"{AUTHORS[self.kind][0]}, vocabulary {self.vocabulary}, "
@@ -39,11 +40,6 @@ class LanguageModel(cost.Model):
     def rows(self, tp):
         """The rows of the table on the rank that holds the most."""
         return math.ceil(self.vocabulary / tp)
-
-    def weights(self):
-        """The number of weights in the linear layers of a block. With SwiGLU, its feed-forward part
-        has three layers; with GELU, two."""
-        return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
 
     def block(self, tp):
         """Biases after a split by columns are split; biases after a split by rows are whole."""

@@ -151,13 +151,16 @@ def of_torch(python, start, layout, sizes, count, warmup=0, clip=0):
     return peers.run(python, "torch_llama.py", 1, *start, RATE, warmup, clip, *LAYOUTS[layout], *sizes, count, 1)
 
 
+def others(here, start, layout, sizes, count, *more):
+    """{who: program} of each PyTorch."""
+    return {f"PyTorch {version}": functools.partial(of_torch, python, start, layout, sizes, count, *more) for version, python in here.pythons.items()}
+
+
 def compare(here, layouts):
     """Measures a step in each layout, beside PyTorch's."""
     start = write_start(here.build, here.work, SIZES, STEPS, ROWS) if here.pythons else ()
-    cases = {f"LLaMA {layout}": {
-        KIT: functools.partial(train, here.build, here.work, layout, SIZES, STEPS, "--samples", ROWS),
-        **{f"PyTorch {version}": functools.partial(of_torch, python, start, layout, SIZES, STEPS) for version, python in here.pythons.items()}}
-        for layout in layouts}
+    cases = {f"LLaMA {layout}": {KIT: functools.partial(train, here.build, here.work, layout, SIZES, STEPS, "--samples", ROWS),
+                                 **others(here, start, layout, SIZES, STEPS)} for layout in layouts}
     return show_steps(f"a step of the LLaMA, {LLAMA[0]} layers, hidden {LLAMA[1]}, vocabulary {AUTHORS['llama'][1]}",
                       take_turns(cases, here.rounds, must_agree), SIZES, aims.LANGUAGE)
 
@@ -179,9 +182,7 @@ def curves(here, layouts, sizes, count):
     in PyTorch."""
     run, more = functools.partial(train, here.build, here.work), curve_options()
     start = write_start(here.build, here.work, sizes, count, more=more) if here.pythons else ()
-    cases = {"LLaMA serial": {KIT: functools.partial(run, "serial", sizes, count, *more),
-                              **{f"PyTorch {version}": functools.partial(of_torch, python, start, "serial", sizes, count, WARMUP, CLIP)
-                                 for version, python in here.pythons.items()}},
+    cases = {"LLaMA serial": {KIT: functools.partial(run, "serial", sizes, count, *more), **others(here, start, "serial", sizes, count, WARMUP, CLIP)},
              "LLaMA serial, moved": {KIT: functools.partial(run, "serial", sizes, count, *more, "--perturb", 1)},
              **{f"LLaMA {layout}": {KIT: functools.partial(run, layout, sizes, count, *more)} for layout in layouts if layout != "serial"}}
     found = take_turns(cases, 1, must_agree)

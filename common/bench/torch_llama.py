@@ -140,28 +140,32 @@ def clip_gradients(gradients, most):
         gradient.mul_(min(1, most / (norm + 1e-6)))
 
 
-def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps):
-    replicas, group = ranks // tp, dist.group.WORLD if ranks > 1 else None  # tp or dp is 1, so one group of all ranks is enough
-    model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
-    windows, rows = read_windows(windows, seq), batch // replicas
-    optimiser = adamw(model.parameters())
-    if replicas > 1:
-        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-    seconds, losses = [], []
-    for step in range(steps):
-        first = batch * step + rows * (rank // tp)
-        mine = windows[torch.arange(first, first + rows) % len(windows)]
+def take_steps(loss_of, parameters, batches, rate, warmup=0, clip=0):
+    """The seconds and the loss of a step on each of the batches of windows."""
+    optimiser, seconds, losses = adamw(parameters), [], []
+    for step, batch in enumerate(batches):
         optimiser.param_groups[0]["lr"] = rate_of(step, rate, warmup)
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
-        loss = model(mine[:, :-1], mine[:, 1:])
+        loss = loss_of(batch[:, :-1], batch[:, 1:])
         loss.backward()
         if clip:
-            clip_gradients([p.grad for p in model.parameters()], clip)
+            clip_gradients([p.grad for p in parameters], clip)
         optimiser.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
     return {"seconds": seconds, "losses": losses}
+
+
+def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps):
+    replicas, group = ranks // tp, dist.group.WORLD if ranks > 1 else None  # tp or dp is 1, so one group of all ranks is enough
+    model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
+    windows, rows = read_windows(windows, seq), batch // replicas
+    parameters = list(model.parameters())
+    if replicas > 1:
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    firsts = [batch * step + rows * (rank // tp) for step in range(steps)]
+    return take_steps(model, parameters, [windows[torch.arange(first, first + rows) % len(windows)] for first in firsts], rate, warmup, clip)
 
 
 def main():

@@ -19,8 +19,8 @@ import torch
 from torch.nn import functional
 from transformers import AutoModelForCausalLM
 
-from torch_llama import read_windows
-from torch_twin import adamw, peak_bytes
+from torch_llama import read_windows, take_steps
+from torch_twin import peak_bytes
 
 
 def train(model, windows, rate, seq, batch, steps, how):
@@ -28,19 +28,9 @@ def train(model, windows, rate, seq, batch, steps, how):
     def loss_of(ids, targets):
         return functional.cross_entropy(model(input_ids=ids, use_cache=False).logits.flatten(0, 1), targets.flatten())
 
-    run = torch.compile(loss_of) if how == "compiled" else loss_of
-    windows, optimiser, seconds, losses = read_windows(windows, seq), adamw(model.parameters()), [], []
-    optimiser.param_groups[0]["lr"] = rate
-    for step in range(steps):
-        mine = windows[torch.arange(batch * step, batch * (step + 1)) % len(windows)]
-        begin = time.perf_counter()
-        optimiser.zero_grad(set_to_none=True)
-        loss = run(mine[:, :-1], mine[:, 1:])
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-        seconds.append(time.perf_counter() - begin)
-    return {"seconds": seconds, "losses": losses}
+    windows = read_windows(windows, seq)
+    batches = [windows[torch.arange(batch * step, batch * (step + 1)) % len(windows)] for step in range(steps)]
+    return take_steps(torch.compile(loss_of) if how == "compiled" else loss_of, list(model.parameters()), batches, rate)
 
 
 def write(model, count, ids):
