@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
-from torch_twin import Split, adamw, largest, spawn
+from torch_twin import Split, adamw, attended, largest, spawn
 
 EPSILON, THETA = 1e-5, 10000
 
@@ -68,12 +68,8 @@ class Block(nn.Module):
         batch, seq, _ = x.shape
         q, k, v = (t.view(batch, seq, self.heads, -1).transpose(1, 2) for t in functional.linear(self.split.copy(x), self.inward).chunk(3, -1))
         q, k = rotated(q, cosine, sine), rotated(k, cosine, sine)
-        if hasattr(functional, "scaled_dot_product_attention"):
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:
-            future = torch.ones(seq, seq, dtype=torch.bool).triu(1)
-            y = torch.softmax((q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)).masked_fill(future, float("-inf")), -1) @ v
-        return self.split.reduce(functional.linear(y.transpose(1, 2).reshape(batch, seq, -1), self.outward))
+        y = attended(q, k, v, causal=True).transpose(1, 2).reshape(batch, seq, -1)
+        return self.split.reduce(functional.linear(y, self.outward))
 
     def forward(self, x, cosine, sine):
         x = x + self.attend(self.norm1(x), cosine, sine)

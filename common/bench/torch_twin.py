@@ -79,6 +79,17 @@ class Pair(nn.Module):
         return self.split.reduce(self.down(x))
 
 
+def attended(q, k, v, shown=None, causal=False):
+    """The attention of all heads, by PyTorch's own kernel if it has one.
+
+    @param shown which keys each position sees; None: all, or if `causal` those up to its own"""
+    if hasattr(functional, "scaled_dot_product_attention"):
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=shown, is_causal=causal)
+    shown = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril() if causal else shown
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    return torch.softmax(scores.masked_fill(~shown, float("-inf")), -1) @ v
+
+
 class Attention(nn.Module):
     def __init__(self, split, hidden, heads):
         super().__init__()
@@ -89,12 +100,7 @@ class Attention(nn.Module):
     def forward(self, x, shown):
         batch, seq, _ = x.shape
         q, k, v = (t.view(batch, seq, self.heads, self.size).transpose(1, 2) for t in self.inward(self.split.copy(x)).chunk(3, -1))
-        if hasattr(functional, "scaled_dot_product_attention"):
-            y = functional.scaled_dot_product_attention(q, k, v, attn_mask=shown)
-        else:
-            scores = (q * self.size ** -0.5) @ k.transpose(-2, -1)
-            y = torch.softmax(scores.masked_fill(~shown, float("-inf")), -1) @ v
-        return self.split.reduce(self.outward(y.transpose(1, 2).reshape(batch, seq, -1)))
+        return self.split.reduce(self.outward(attended(q, k, v, shown).transpose(1, 2).reshape(batch, seq, -1)))
 
 
 class Block(nn.Module):
