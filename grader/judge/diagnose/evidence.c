@@ -239,8 +239,10 @@ bool multiple(const Evidence *e)
         const bool either = !e->has_note && c->tp == replicas_of(c) && c->tp > 1 &&
                             (factor == c->tp || factor == 1.0 / c->tp);
         char name[100] = "";
-        e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
-        if (either) /* ranks or replicas: the cases in which it fails tell */
+        e->trial->explained_as = either                        ? UNEXPLAINED
+                                 : i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN
+                                                                : EXPLAINED;
+        if (either) /* ranks or replicas: a case in which these are not as many tells */
             name_number(c, factor < 1 ? 1 / factor : factor, name);
         return either ? says(e, _("it is %g times the expected value%s"), factor, name)
                       : says(e, _(factors[i].says), factor);
