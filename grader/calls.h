@@ -104,6 +104,7 @@ typedef struct Call {
     int32_t ready;                 /**< a ready send: its receive must have been posted */
     int32_t synchronous;           /**< completes no earlier than its receive has been posted */
     int32_t some;                  /**< a wait that any one of its requests ends */
+    int32_t polls; /**< no call of the lab's, but a series of polls, which may end in vain */
     int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
     int64_t multiplied;            /**< multiply-adds of its rank from work_begin() to this call */
     double charged;                /**< what its rank sends in it, in numbers of 4 bytes */

@@ -275,6 +275,7 @@ static int cases_11(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     /* A mean may be very small or very large, and replicas with zeros count too. */
     cases[AVERAGING].exponent = tp == 1 ? 20 : world == 4 ? -24 : 0;
     cases[AVERAGING].integers = world == 6;
+    cases[AVERAGING].diverged = world == 4 && tp == 1;
     cases[count++] = whole_model(lab, d, world, tp);
     return count;
 }

@@ -70,6 +70,8 @@ int replica_buckets(int round)
 int64_t replica_bucket_size(const Case *c, int bucket)
 {
     const int64_t more = c->world == 2 ? 40000 : 5000; /* where it is cheap, beyond int16_t */
+    if (bucket == 2)
+        return 3; /* fewer than there are replicas in many cases */
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 

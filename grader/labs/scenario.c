@@ -241,7 +241,7 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
             run->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
         reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
-    if (run->c.diverged && rank >= 0) { /* each rank at a place of its own */
+    if (run->c.diverged && rank >= 0 && count > 2 * MAX_RANKS) { /* each rank at its own place */
         reals(x)[count / 2 + rank] = (real)NAN;
         reals(x)[count / 3 + rank] = (real)INFINITY;
     }

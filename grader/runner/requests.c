@@ -256,6 +256,7 @@ void poll_waits_in(Call *call)
 {
     if (!call)
         return;
+    call->polls = 1;
     stays_in(call);
     polls.index = index_of_current();
     polls.since = progress();

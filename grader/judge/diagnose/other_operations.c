@@ -32,7 +32,11 @@ static bool another_operation(const Evidence *e, const Brought *b)
         const char *name;
     } operations[] = {
         {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
-    const double share = b->weight[e->trial->rank];
+    const int own = e->trial->rank;
+    const double share = b->weight[own];
+    if (b->numbers[own] && (close_to(e->is, b->numbers[own], 1, e->count, e->tolerance) ||
+                            close_to(e->is, b->numbers[own], share, e->count, e->tolerance)))
+        return false; /* a few of them may be the largest by chance */
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
             folded_by(e, b, operations[i].operation, share))

@@ -239,6 +239,8 @@ Outlook outlook_of(const Calls *calls)
             call->rule == LOCAL
                 ? outlook_of_wait(&look, call, r)
                 : outlook_of_call(&look, call, r, calls->rank[r].first + calls->rank[r].count - 1);
+        if (call->polls && mine < SOME)
+            mine = SOME;
         outlook = mine > outlook ? mine : outlook;
     }
     free(look.together.part);

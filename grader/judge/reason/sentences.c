@@ -249,7 +249,8 @@ void tell_unmarked(Comparison *c)
         const TapeOperation *plain = form_by(c, i)->by[PLAIN];
         int dim = 0;
         if (!c->matters[i] || !plain || strcmp(form_by(c, i)->name, "dropout") != 0 ||
-            o->output.kind == SHARD || o->output.shape.rank != plain->output.shape.rank ||
+            is_move(&c->f, o) || o->output.kind == SHARD ||
+            o->output.shape.rank != plain->output.shape.rank ||
             shape_equal(o->output.shape, plain->output.shape))
             continue;
         while (o->output.shape.size[dim] == plain->output.shape.size[dim])

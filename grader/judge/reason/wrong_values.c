@@ -215,11 +215,34 @@ static void tell_after_last(const Comparison *c, const PassPrograms *p, int last
             name, line_of(o->address), how);
 }
 
+/* The operation without a counterpart in the plain program from which this one's result follows, or
+ * NO_FORM. `own` has it for the operations before. */
+static int follows_from_own(const Comparison *c, const int own[], int i)
+{
+    const TapeOperation *o = &c->f.program[RANK].operation[i];
+    for (int k = 0; k < o->inputs; k++) {
+        const int j = maker_of(c, RANK, i, o->input[k].tensor);
+        if (j != NO_FORM && own[j] != NO_FORM)
+            return own[j];
+    }
+    return NO_FORM;
+}
+
+/* Does an operation that adds up nothing over the ranks take one term of a sum? */
+static bool takes_one_term(const TapeOperation *o)
+{
+    for (int k = 0; k < o->inputs && !is_pair(o); k++)
+        if (o->input[k].kind == PARTIAL)
+            return true;
+    return false;
+}
+
 static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_open, char *text,
                          size_t size)
 {
     char how[LINE], name[LINE] = "";
     bool right[RING_OPERATIONS] = {0};
+    int own[RING_OPERATIONS]; /* see follows_from_own() */
     Known taken = NOT_COMPARED;
     double factor = 1;
     Recorded r;
@@ -227,6 +250,7 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
     for (int i = 0; i < count; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
         taken = takes_right_values(c, p, right, i, text, size);
+        own[i] = follows_from_own(c, own, i);
         const bool by_numbers = is_move(&c->f, o) && c->f.forced[i] == NO_FORM &&
                                 (is_pair(o) || !plain_operation(c, i));
         Wrong wrong = ANOTHER;
@@ -238,7 +262,9 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
         } else if (find_recorded(c, p, i, false, &r)) {
             wrong = wrong_of(&r, &factor);
             say_how(wrong, factor, how);
+            own[i] = NO_FORM;
         } else {
+            own[i] = own[i] == NO_FORM && !is_move(&c->f, o) ? i : own[i];
             right[i] = taken == KNOWN_NUMBERS &&
                        !is_move(&c->f, o); /* the kit computes what it is asked */
             continue;
@@ -248,15 +274,30 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
             return true;
         if (!wrong || taken != KNOWN_NUMBERS)
             continue;
-        *is_open = !how[0];
         append_call(c, i, name);
+        if (takes_one_term(o)) {
+            snprintf(text, size,
+                     _("%s at %s takes one term of a sum: no operation has added up the terms of "
+                       "all ranks"),
+                     name, line_of(o->address));
+            return true;
+        }
+        *is_open = !how[0];
         snprintf(text, size, _("what %s at %s takes is right, and its result is not%s"), name,
                  line_of(o->address), how);
         return true;
     }
     if (!p->returned || !right[count - 1] || taken != KNOWN_NUMBERS)
         return false;
-    tell_after_last(c, p, count - 1, text, size);
+    if (own[count - 1] == NO_FORM) {
+        tell_after_last(c, p, count - 1, text, size);
+        return true;
+    }
+    append_call(c, own[count - 1], name);
+    snprintf(text, size,
+             _("what %s at %s takes is right, but the layer has no such operation there, and what "
+               "the lab returns is wrong"),
+             name, line_of(c->f.program[RANK].operation[own[count - 1]].address));
     return true;
 }
 
