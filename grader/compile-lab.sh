@@ -151,7 +151,7 @@ show_messages() {
 # folder nor a header for labs, of the system or of MPI. Neither the lab nor the compiler's messages
 # may contain its lines.
 foreign_file() {
-    local folders=("${folders[@]}") rule words files=() paths file folder
+    local folders=("${folders[@]}") rule words files=() paths file folder own
     for rule in "$object.read" "$object.assembled"; do
         [ -s "$rule" ] || continue
         # shellcheck disable=SC2162 # a backslash joins words and lines, as in a rule of make: a target, then files
@@ -161,11 +161,13 @@ foreign_file() {
     mapfile -t paths < <(realpath -m -- "${folders[@]}" "$object.s" common/{balise,balise_mpi,base/ids}.h "${files[@]}")
     folders=("${paths[@]:0:${#folders[@]}}")
     paths=("${paths[@]:${#folders[@]}}")
+    # Of the lab's own folder, make notices changes of files in it that are not hidden.
+    own=$(realpath -m -- "${source%/*}")
     for file in "${paths[@]:4}"; do
         # The assembler names the lab without its folder.
         case $file in "${paths[0]}" | "${paths[1]}" | "${paths[2]}" | "${paths[3]}" | "$PWD/${source##*/}") continue ;; esac
         for folder in "${folders[@]}"; do
-            case $file in "${folders[-1]}"/*/* | "${folders[-1]}"/.*) ;; "$folder"/*) continue 2 ;; esac
+            case $file in "$own"/*/* | "$own"/.*) ;; "$folder"/*) continue 2 ;; esac
         done
         echo "$file"
         return
@@ -187,7 +189,7 @@ check_files() {
         refuse "$(said 'lab %s is a link to %s, outside of its folder (%s)' "$lab" "$foreign" "$source")" \
             "$(said 'put the file itself there: cp --remove-destination %s %s' "$foreign" "$source")"
     [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "${foreign#"$(pwd -P)/"}" "$source")" \
-        "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
+        "$(say "include only balise.h, balise_mpi.h, C standard headers and files beside the lab, not hidden and not in a folder of their own")"
 }
 
 # tail_call: a jump out of a function, which takes its frame off the stack. The flags forbid it, but

@@ -159,6 +159,27 @@ lab_1 '' '#include "ballise.h"'
 grade LAB=1
 check "a missing file in an #include is named" says 'ballise.h: No such file'
 
+mkdir "$(dirname "$(lab_file 1)")/below"
+for name in below/mine.h .mine.h; do
+    touch "$(dirname "$(lab_file 1)")/$name"
+    lab_1 '' "#include \"$name\""
+    grade LAB=1
+    check "a lab may not include $name, whose changes would not be noticed" says "/$name, which is not a header of the kit or the system"
+done
+
+lab_1 '' "$(printf '#warning "\x9b31m \xd8\x9c \xff \x1b[31m"')"
+grade LAB=1
+check "a warning's bytes that are no text do not reach the terminal" eval 'scores 9/9 && grep -q "warning:" out && ! LC_ALL=C grep -qE "$(printf "\x1b|\xff|\xd8\x9c|\x9b")" out'
+
+# clang compares for equality with bcmp().
+lab_1 '    char other[8] = {0};
+    if (memcmp(x, other, sizeof other) == 0)
+        return NULL;' '#include <string.h>'
+! command -v clang > /dev/null || {
+    make --silent SEED=1 CC=clang BUILD=build/clang LAB=1 grade > out 2>&1
+    check "a lab may call memcmp, whatever the compiler makes of it" scores 9/9
+}
+
 lab_1 '    nonsense'
 grade LAB=1
 check "a lab that does not compile fails with a sentence that says so" fails_saying "lab 1 does not compile"

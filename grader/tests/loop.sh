@@ -126,9 +126,9 @@ work_comes_back() { # a restored file may be older than the object built from th
 what_is_included_counts() {
     local two mine
     copy_solution 2
-    two=$(lab_file 2) mine=$(dirname "$two")/mine.h
+    two=$(lab_file 2) mine=$(dirname "$two")/$1
     echo '#define NOTHING' > "$mine"
-    sed -i '1i #include "mine.h"' "$two"
+    sed -i "1i #include \"$1\"" "$two"
     grade LAB=2
     scores 9/9 || return
     echo '#error changed' > "$mine"
@@ -145,7 +145,8 @@ compiler_has_its_own_files() {
 check "reset restores the start file, forgets the points and the hints, and keeps the work" reset_keeps_the_work
 
 check "restored work with its old date is graded" work_comes_back
-check "a change in a file that the lab includes is graded" what_is_included_counts
+check "a change in a file that the lab includes is graded" what_is_included_counts mine.h
+check "whatever the name of that file" what_is_included_counts notes.md
 one_case_alone() { # grading a single case of a right lab
     copy_solution 11
     grade LAB=11 CASE=1
