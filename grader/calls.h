@@ -105,9 +105,9 @@ typedef struct Call {
     int32_t synchronous;           /**< completes no earlier than its receive has been posted */
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t polls; /**< no call of the lab's, but a series of polls, which may end in vain */
-    int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
-    int64_t multiplied;            /**< multiply-adds of its rank from work_begin() to this call */
-    double charged;                /**< what its rank sends in it, in numbers of 4 bytes */
+    int32_t returned, completed; /**< the rank left the call; what the call started is complete */
+    int64_t multiplied;          /**< multiply-adds of its rank from work_begin() to this call */
+    double charged;              /**< what its rank sends in it, in numbers of 4 bytes */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
     int32_t at_once;   /**< it waits in a function that must return at once */

@@ -27,7 +27,8 @@ typedef struct Trainer Trainer;
 typedef struct Replicas {
     /** makes the optimiser, with state for the weights that this rank updates */
     Optimizer *(*optimizer)(Model *model, const OptimizerConfig *config);
-    void (*begin)(Trainer *t, int pass); /**< before each backward pass of a step, from 0; or NULL */
+    void (*begin)(Trainer *t,
+                  int pass);         /**< before each backward pass of a step, from 0; or NULL */
     double (*gradients)(Trainer *t); /**< after the last one: completes the optimiser's gradients */
     double (*norm)(const Optimizer *optimizer); /**< of the model's gradients, for clipping */
     void (*step)(Optimizer *optimizer, double rate, Tape *tape); /**< with those gradients */

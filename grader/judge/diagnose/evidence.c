@@ -239,7 +239,7 @@ bool multiple(const Evidence *e)
         const bool either = !e->has_note && c->tp == replicas_of(c) && c->tp > 1 &&
                             (factor == c->tp || factor == 1.0 / c->tp);
         char name[100] = "";
-        e->trial->explained_as = either                        ? UNEXPLAINED
+        e->trial->explained_as = either                         ? UNEXPLAINED
                                  : i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN
                                                                 : EXPLAINED;
         if (either) /* ranks or replicas: a case in which these are not as many tells */
