@@ -137,8 +137,8 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
             misuse(columns || !is_split(tape)
                        ? "ids are numbered from 0; NO_ID stands for none"
                        : "pass what linear(x, table) returned, with a table split by rows",
-                   "own_ids: id %d, but the logits %s have %lld columns in all", id,
-                   TENSOR_TEXT(logits), (long long)all.end);
+                   "own_ids: id %d, but the logits %s have %lld columns", id, TENSOR_TEXT(logits),
+                   (long long)all.end);
     }
     return ids_between(ids, (int)held.begin, (int)held.end);
 }

@@ -97,11 +97,12 @@ static void explain_why_not_alone(CheckResult *r, const LabResult *result)
     snprintf(kept, sizeof kept,
              result->variables[0] ? _("what %s kept from an earlier case") : "%s",
              result->variables[0] ? result->variables : _("something kept from an earlier case"));
-    snprintf(r->reason, sizeof r->reason,
-             _("This case passes when run alone: the result depends on %s (each case has its own "
-               "groups), or on which rank or message comes first (MPI_ANY_SOURCE, a buffer used "
-               "before its wait), or memory is corrupted (make grade LAB=%d SAN=1 checks that)\n"),
-             kept, result->lab->number);
+    snprintf(
+        r->reason, sizeof r->reason,
+        _("In this check, the case passes when run alone: the result depends on %s (each case has its own "
+          "groups), or on which rank or message comes first (MPI_ANY_SOURCE, a buffer used "
+          "before its wait), or memory is corrupted (make grade LAB=%d SAN=1 checks that)\n"),
+        kept, result->lab->number);
     append(r->reason, sizeof r->reason, "%s", reason);
 }
 

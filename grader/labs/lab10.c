@@ -11,7 +11,7 @@ Lab lab_10 = {
     LAB_FILES_10,
     .title = N_("DP sub-communicator"),
     .points = {[GROUPS] = 7},
-    .layouts = "4x2 6x2 6x3 8x2 4x1 4x4 8x4",
+    .layouts = "4x2 6x2 6x3 8x2 4x1 4x4 8x4 8x8",
     .has_replicas = true,
     .over_replicas = true,
     .starts_working = true,

@@ -247,9 +247,9 @@ Lab lab_17 = {
     .forward = sent_17,
     .backward = sent_17,
     .memory = memory_17,
-    .beyond_memory =
-        N_("rank %d allocated %.0f numbers where %.0f suffice: it takes the numbers "
-           "of several replicas there, or keeps copies of weights or of their state\n%s (%s)"),
+    .beyond_memory = N_(
+        "rank %d allocated %.0f numbers where %.0f suffice: it takes the numbers "
+        "of several replicas there, or keeps copies of weights, gradients or optimiser state\n%s (%s)"),
     .usual = usual_17,
     .cases = cases_17,
 };

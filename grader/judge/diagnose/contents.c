@@ -88,7 +88,9 @@ bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want)
 static void tell_cut(const Entry *want, unsigned cuts, char *text, size_t size)
 {
     snprintf(text, size, _("parameter %.63s is split along the wrong dimension"), want->label.name);
-    if (want->shape.rank == 2 && (cuts == CUT_0 || cuts == CUT_1))
+    const char *last = strrchr(want->label.name, '.');
+    if (want->shape.rank == 2 && (cuts == CUT_0 || cuts == CUT_1) &&
+        !(last && !strcmp(last, ".bias")))
         append(text, size,
                cuts == CUT_0 ? _(": a rank's part must make some of the outputs, from all inputs")
                              : _(": a rank's part must take some of the inputs"));

@@ -72,7 +72,7 @@ bool not_a_number(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         if (isinf(e->is[i]) && !isinf(e->right[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
-                             "or grew without bound"));
+                             "a logarithm of 0 was taken, or it grew without bound"));
         } else if (isnan(e->is[i]) && !isnan(e->right[i]))
             return says(e,
                         is_under_way(e->is[i])
@@ -254,6 +254,7 @@ double constant_factor(const Evidence *e)
 {
     const double factor = factor_between(e);
     return fabs(factor - 1) * e->most_right >= 8 * e->tolerance &&
+                   fabs(factor) * e->most_right >= 8 * e->tolerance && /* not just small */
                    close_to(e->is, e->right, factor, e->count, e->tolerance)
                ? factor
                : 1;

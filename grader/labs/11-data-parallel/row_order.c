@@ -61,7 +61,7 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
         return NULL;
     if (not_shuffled(dealt, 5)) /* here, five rows suffice */
         return not_shuffled(dealt, 5);
-    return deal->epoch == 1 ? _("the order of the rows is the same in every epoch")
+    return deal->epoch == 1 ? _("the order of the rows is the same in the first two epochs")
            : deal->epoch    ? _("the order of the rows is the same in several epochs")
                             : _("the order of the rows does not depend on the seed");
 }

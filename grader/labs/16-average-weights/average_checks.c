@@ -66,8 +66,8 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
                  before);
     else if (before == 0 && which == 0 && counts_from_first_step(t))
         snprintf(text, 200, "%s",
-                 _(". Run 1 begins with step 4, like a resumed run, where a counter of your "
-                   "own begins at 0: `step` says how many steps are done"));
+                 _(". Run 1 begins with step 4, like a resumed run, where what the lab has "
+                   "counted itself begins at 0: `step` says how many steps are done"));
     return text;
 }
 

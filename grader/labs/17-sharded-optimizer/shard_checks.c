@@ -11,6 +11,10 @@
 static bool are_no_parts(int64_t count, int n, const double *numbers, char why[300])
 {
     const int64_t longest = (count + n - 1) / n;
+    const char *narrow =
+        count <= INT32_MAX / n
+            ? ""
+            : _(". Compute with int64_t: int ends at 2147483647, and float has 24 bits");
     int64_t end = 0;
     for (int k = 0; k < n; k++) {
         const int64_t begin = (int64_t)numbers[2 * k], behind = (int64_t)numbers[2 * k + 1];
@@ -23,14 +27,14 @@ static bool are_no_parts(int64_t count, int n, const double *numbers, char why[3
                  follows
                      ? _("with %lld numbers in %d parts, part %d runs from %lld to %lld: longer "
                          "than count / n, rounded up, which also makes the optimiser's state too "
-                         "large")
+                         "large%s")
                      : _("with %lld numbers in %d parts, part %d runs from %lld to %lld: the parts "
-                         "must follow each other"),
-                 (long long)count, n, k, (long long)begin, (long long)behind);
+                         "must follow each other%s"),
+                 (long long)count, n, k, (long long)begin, (long long)behind, narrow);
         return true;
     }
-    snprintf(why, 300, _("with %lld numbers in %d parts, the last part ends at %lld"),
-             (long long)count, n, (long long)end);
+    snprintf(why, 300, _("with %lld numbers in %d parts, the last part ends at %lld%s"),
+             (long long)count, n, (long long)end, narrow);
     return end != count;
 }
 
