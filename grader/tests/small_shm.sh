@@ -43,10 +43,18 @@ trains() {
 }
 check "a run trains with 4 MB, and says where its ranks share memory" trains
 # both_small SIZE WORDS COMMAND...: with /dev/shm and /tmp of this size, the command is one error.
+# The checkout stays in its place, which may be below /tmp.
 both_small() {
     # shellcheck disable=SC2016 # the inner shell's
-    ! unshare -rm bash -c 'mount -t tmpfs -o "size=$1" none /dev/shm && mount -t tmpfs -o "size=$1" none "$2" && shift 2 && "$@"' \
-        bash "$1" /tmp "${@:3}" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF "$2" out && grep -q '^  HINT: ' out
+    ! unshare -rm bash -c 'set -e
+        mount -t tmpfs -o "size=$1" none /dev/shm
+        mount --bind "$2" /mnt
+        mount -t tmpfs -o "size=$1" none /tmp
+        mkdir -p "$2"
+        mount --bind /mnt "$2"
+        cd "$PWD"
+        shift 2
+        "$@"' bash "$1" "$ROOT" "${@:3}" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF "$2" out && grep -q '^  HINT: ' out
 }
 check "without room in /dev/shm and /tmp, grading is one error" both_small 20m "but ranks and judge share 64 MB and more" make --silent SEED=1 LAB=2 SOLUTION=1 grade
 check "so is training" env -u TMPDIR bash -c "$(declare -f both_small); both_small 1m 'but the ranks share 16 MB' '$ROOT/common/train/launch.sh' 2 solutions 11 '$BUILD/train'"

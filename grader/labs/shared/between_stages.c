@@ -79,11 +79,49 @@ static bool received_is_scaled(const Evidence *e)
                 stage, times, stage - 1);
 }
 
+/* How many messages with numbers this rank sends to the other, or (`receives`) gets from it, in this
+ * pass. */
+static int messages_in(const RankCalls *calls, const Label *pass, int other, bool receives)
+{
+    int count = 0;
+    for (int64_t i = 0; i < calls->count; i++) {
+        const Call *call = &calls->call[i];
+        count += call->rule == MESSAGE && !call->probes && label_equal(&call->where, pass) &&
+                 (receives ? call->from : call->to) == other &&
+                 (receives ? call->received : call->sent)[0].count > 0;
+    }
+    return count;
+}
+
+/* Does the stage before send more messages in a pass than this one, which has ended it, receives? */
+static bool received_too_few(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const int rank = e->trial->rank, before = rank - width_of(e->c);
+    char words[LABEL_SIZE];
+    for (int64_t i = 0; calls && before >= 0 && i < calls->rank[before].count; i++) {
+        const RankCalls *mine = &calls->rank[rank];
+        const Label pass = calls->rank[before].call[i].where;
+        const int sent = messages_in(&calls->rank[before], &pass, rank, false),
+                  received = messages_in(mine, &pass, before, true);
+        if (sent > received && received > 0 &&
+            (mine->left || !label_equal(&mine->call[mine->count - 1].where, &pass)))
+            return says(e,
+                        _("stage %d sends %d messages to stage %d, which receives %d (%s): they "
+                          "arrive in the order in which they are sent"),
+                        stage_of_rank(e->c, before), sent, stage_of_rank(e->c, rank), received,
+                        label_text(&pass, words));
+    }
+    return false;
+}
+
 static bool received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);
     if (e->want->label.of != A_BLOCK || e->want->label.what != INPUT_OF)
         return false;
+    if (received_too_few(e))
+        return true;
     return says(
         e,
         _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
