@@ -22,7 +22,7 @@ void write_group(Scenario *run, GroupName name)
     if (!group)
         misuse(group_members(&run->c, name, group_rank(mesh->world)).count == 1
                    ? N_("a group of one rank is no special case: group_split makes it, too")
-                   : N_("mesh keeps what group_split returns, on every rank"),
+                   : N_("the mesh keeps what group_split returns, on every rank"),
                "mesh->%s was not made on this rank", group_names[name]);
     int size = group_size(group), place = group_rank(group);
     at(run, label_of(EXCHANGE_IN, A_GROUP, name, 0));
