@@ -11,7 +11,7 @@ Lab lab_08 = {
     LAB_FILES_08,
     .title = N_("TP sub-communicator"),
     .points = {[GROUPS] = 7},
-    .layouts = "4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6 8x1",
+    .layouts = "4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6 7x1",
     .has_replicas = true,
     .starts_working = true,
     .predict =
