@@ -136,13 +136,14 @@ tell_failed() { # STATUS
     fi
 }
 
-# is_whole: can each of the kit's parts, and every member of an archive's index, be read to its end?
+# is_whole: can each of the kit's parts, and every member of an archive's index, be read to its end,
+# and has the linker no complaint about such a file itself?
 is_whole() {
     local part problem
     for part in "${parts[@]}"; do
         case " ${copies[*]} " in
         *" $part "*) ;;
-        *) problem=$(bounded nm -s "$part" 2>&1 > /dev/null) && [ -z "$problem" ] || return 1 ;;
+        *) problem=$(bounded nm -s "$part" 2>&1 > /dev/null) && [ -z "$problem" ] && ! grep -qF "error: $part: " "$out.messages" || return 1 ;;
         esac
     done
 }
