@@ -8,6 +8,8 @@
 /* The state shared by libcsv's callbacks. */
 typedef struct Parse {
     const char *path;
+    const char *bytes; /* of the file, without a byte-order mark */
+    size_t size;
     Problem *problem;
     bool failed;
     Reviews *reviews;
@@ -34,8 +36,10 @@ static void fail(Parse *parse, const char *hint, const char *sentence)
 static void fail_header(Parse *parse)
 {
     fail(parse,
-         N_("the first line must be: review,label. To train on plain text, set MODEL=gpt2, "
-            "MODEL=llama or TASK=mlm"),
+         is_compressed(parse->bytes, parse->size)
+             ? hint_to_convert(parse->bytes, parse->size)
+             : N_("the first line must be: review,label. To train on plain text, set MODEL=gpt2, "
+                  "MODEL=llama or TASK=mlm"),
          _("the header is not review,label"));
 }
 
@@ -196,10 +200,10 @@ Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Probl
     struct csv_parser csv;
     Reviews *reviews = allocate(sizeof *reviews);
     *reviews = (Reviews){.text = allocate(length)};
-    Parse parse = {.path = path, .problem = problem, .reviews = reviews};
+    skip_bom(&bytes, &length);
+    Parse parse = {path, bytes, length, .problem = problem, .reviews = reviews};
     grow(&parse);
     reviews->begin[0] = 0;
-    skip_bom(&bytes, &length);
     csv_init(&csv, CSV_STRICT | CSV_STRICT_FINI);
     csv_set_space_func(&csv, is_no_space);
     csv_set_blk_size(&csv, 1 << 16);

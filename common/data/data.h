@@ -88,6 +88,8 @@ const char *tokenizer_piece(const Tokenizer *tokenizer, int32_t before, int32_t 
 
 /** The number of bytes from the start of `text` that are valid UTF-8; `length` if all are. */
 size_t utf8_valid_length(const char *text, size_t length);
+/** Do the bytes of a file begin as those of gzip do? */
+bool is_compressed(const char *bytes, size_t length);
 /** The HINT for a text that is not UTF-8, by its first bytes: UTF-16, gzip, or another encoding. */
 const char *hint_to_convert(const char *text, size_t length);
 

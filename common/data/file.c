@@ -64,11 +64,16 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
+bool is_compressed(const char *bytes, size_t length)
+{
+    return length > 1 && !memcmp(bytes, "\x1F\x8B", 2);
+}
+
 const char *hint_to_convert(const char *text, size_t length)
 {
     if (length > 1 && (!memcmp(text, "\xFF\xFE", 2) || !memcmp(text, "\xFE\xFF", 2)))
         return N_("the text is in UTF-16: convert it with iconv -f utf-16 -t utf-8");
-    if (length > 1 && !memcmp(text, "\x1F\x8B", 2))
+    if (is_compressed(text, length))
         return N_("the file is compressed: unpack it with gunzip");
     return N_("convert the text to UTF-8, for example with iconv -f latin1 -t utf-8");
 }

@@ -25,10 +25,23 @@ static struct {
     int count;
 } requests;
 
-/* Requests left over from an earlier case keep their memory, to which MPI may still write. */
+/* A series of polls in vain, with no other call and no operation in between. If it asks for the same
+ * thing often, the rank counts as waiting: the record has a call that lasts from then on. */
+static struct {
+    int64_t index;  /* of that call, or -1 */
+    int64_t vain;   /* so many polls in the series */
+    int64_t since;  /* progress() before the last of them */
+    int64_t series; /* its number */
+    bool mixed;     /* for messages of several kinds: no one call says what the rank waits for */
+} polls = {.index = -1};
+
+/* Requests left over from an earlier case keep their memory, to which MPI may still write. A case may
+ * have ended within a series of polls. */
 void requests_begin(void)
 {
     requests.count = 0;
+    polls.index = -1;
+    poll_ends();
 }
 
 int64_t recorder_open_requests(void)
@@ -213,16 +226,6 @@ static bool not_yet(int count, const MPI_Request asked[])
                 shy = requests.started[i].tests++ < SHY || shy;
     return shy;
 }
-
-/* A series of polls in vain, with no other call and no operation in between. If it asks for the same
- * thing often, the rank counts as waiting: the record has a call that lasts from then on. */
-static struct {
-    int64_t index;  /* of that call, or -1 */
-    int64_t vain;   /* so many polls in the series */
-    int64_t since;  /* progress() before the last of them */
-    int64_t series; /* its number */
-    bool mixed;     /* for messages of several kinds: no one call says what the rank waits for */
-} polls = {.index = -1};
 
 void poll_ends(void)
 {

@@ -97,7 +97,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("MODEL=hf: without a folder is refused", ["MODEL cannot be 'hf:'", "hf:FOLDER"], 1, "--model", "hf:")
     refused("a LLaMA with dropout is refused by the name that was given", ["MODEL=llama has no DROPOUT"], 1, "--model", "llama", "--dropout", 0.1)
     rows = "review,label\na film,1\n"
-    for name, content, hint in ("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), ("rows.csv.gz", gzip.compress(rows.encode() * 9), "gunzip"):
+    times = ("rows", 1), ("line-breaks", 0x0A0A0A0A), ("quotes", 0x22222222)  # in the file's first bytes
+    packed = [(f"{name}.gz", gzip.compress(rows.encode() * 9, mtime=time), "gunzip") for name, time in times]
+    for name, content, hint in [("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), *packed]:
         refused(f"{name} is refused with a hint that helps", [name, hint], 1, "--data", file_with(folder, name, content))
     refused("OMP_NUM_THREADS that is no number is refused", ["OMP_NUM_THREADS cannot be 'abc'"], 2, "--tp", 2, OMP_NUM_THREADS="abc")
     refused("SEQ below 2 is refused", ["SEQ", "'1'"], 2, "--tp", 2, "--seq", 1)

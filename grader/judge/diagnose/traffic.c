@@ -58,9 +58,10 @@ enum { A_FEW = 16 }; /* numbers, as in the sum of a metric */
 
 /* What this call may send on top of what suffices. Two halves of a sum, in collectives or messages,
  * pad its numbers to a multiple of the n ranks of the group: at most n - 1 zeros, of which a rank
- * sends (n - 1)/n. A message of one number is no part of a larger sum with a zero at its end. An all-gather of a few numbers, which each rank then adds up, may replace a sum;
- * it sends n/2 times as much. A sum of a few numbers beside others may be over more ranks than `usual`
- * ones, and those of a norm over any: there, only the calls count. */
+ * sends (n - 1)/n. A message of one number is no part of a larger sum with a zero at its end. An
+ * all-gather of a few numbers, which each rank then adds up, may replace a sum; it sends n/2 times
+ * as much. A sum of a few numbers beside others may be over more ranks than `usual` ones, and those
+ * of a norm over any: there, only the calls count. */
 static double tolerated(const Trial *t, const Entry *want, const Call *call, double usual)
 {
     const double n = fmax(1, __builtin_popcountll(call->members)), padding = (n - 1) * (n - 1) / n;
