@@ -25,13 +25,13 @@ SAID_IN_PAGES = $(wildcard common/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard $(addsuffix /*.sh, \
                   grader grader/handout data $(addprefix common/,base train slurm setup))))
 GATHER = xgettext --from-code=UTF-8 --no-location
-# Messages outside those sources: the purposes of packages and their modules on clusters, which the
-# scripts that print them translate; what was run on a GPU (doctor_gpu.sh); the messages of the
-# pages' scripts.
-$(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_PAGES)
+# Messages outside those sources: the texts of make help; the purposes of packages and their modules
+# on clusters; what was run on a GPU (doctor_gpu.sh); the messages of the pages' scripts.
+$(BUILD)/generated/lists.h: common/setup/packages common/setup/settings common/backend/cuda/RESULTS.md $(SAID_IN_PAGES)
 	mkdir -p $(@D)
 	sed -nE 's/^[a-z]+\?{0,2} +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | \
 	    grep -v '^N_("\(module\|spack\) load ' > $@
+	common/setup/settings.sh texts | sed 's/["\\]/\\&/g; s/.*/N_("&")/' >> $@
 	awk 'NR > 1 && NF { text = text blank $$0; blank = " " } NR > 1 && !NF && text { exit } \
 	    END { print "N_(\"" text "\")" }' common/backend/cuda/RESULTS.md >> $@
 	grep -ho '\bsay("[^"]*"' $(SAID_IN_PAGES) | sed 's/^say(\(.*\)/N_(\1)/' >> $@

@@ -7,6 +7,7 @@
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 source common/base/say.sh
+source common/setup/settings.sh
 
 # make builds the catalogues only after these messages, so this script builds them.
 make_catalogues() {
@@ -103,11 +104,6 @@ nearest() {
     python3 -I -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
 }
 
-# The commands of make help.
-commands() {
-    sed -nE 's/^  make ([a-z-]+).*/\1/p' common/setup/help.txt | sort -u
-}
-
 # A goal is a command, a name in .PHONY or a file.
 check_goals() {
     local name meant hint
@@ -128,67 +124,27 @@ makefiles() {
     printf '%s\n' Makefile {grader,slides}/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
 }
 
-# Prints the names that are not settings. A setting is listed in the help or read in a makefile, as
-# NAME=, $(NAME), ${NAME}, $(if NAME ...
+# Prints the names that are not settings.
 unknown_settings() {
-    local name files
-    shopt -s nullglob
-    mapfile -t files < <(printf '%s\n' common/setup/{help.txt,check.sh} && makefiles)
+    local name known
+    known=" $(settings | paste -sd ' ') "
     for name; do
         case $name in
-        *[a-z]*) echo "$name" && continue ;;
         # settings of tests, of the environment and of site.mk
-        BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | PRTE_* | PMIX_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
-            continue
-            ;;
+        BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | PRTE_* | PMIX_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH) ;;
+        *) [[ $known == *" $name "* ]] || echo "$name" ;;
         esac
-        grep -qE -e '(^|[^A-Za-z_])'"$name"' *[?:]*=' -e '[$][({]'"$name"'[)}:]' -e '[$][(](if|or|and|filter [^)]*,[$][(])'"$name" \
-            "${files[@]}" || echo "$name"
     done
-}
-
-# help_on SETTING: the command that prints the part of the help with this setting.
-help_on() {
-    awk -v name="(^|[^A-Z_])$1=" '/^== / { topic = " " $2 } $0 ~ name { print "make help" topic; exit }' common/setup/help.txt
 }
 
 check_names() {
     local wrong meant hint
     # shellcheck disable=SC2086 # names are words
     read -r wrong < <(unknown_settings $SET) || return
-    meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
+    meant=$(settings | nearest "${wrong^^}")
     hint=$(say 'make help and its topics list the settings; they are in capitals')
-    [[ -z $meant ]] || hint=$(said 'did you mean %s? %s describes it' "$meant" "$(help_on "$meant")")
+    [[ -z $meant ]] || hint=$(said 'did you mean %s? %s describes it' "$meant" "$(on_topic "$meant")")
     stop_make "$(said 'there is no setting %s' "$wrong")" "$hint"
-}
-
-# settings_of COMMAND: the settings that make help lists between this command's line and the next,
-# and those that the command shares with others. All commands take the settings that are not in the
-# help.
-settings_of() {
-    awk -v command="$1" '/^$|^[^ ]|^  build\// { mine = 0 } /^  make / { mine = $2 == command }
-        mine { while (match($0, /[A-Z_]+=/)) { print substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }' common/setup/help.txt
-    case $1 in
-    grade | trace | debug | report | measure | bench | model) printf '%s\n' BACKEND TRANSPORT CUDA ;;
-    esac
-    case $1 in
-    grade) # a handout's help does not list FORMAT
-        printf '%s\n' FORMAT OUT
-        [[ -z $ON ]] || settings_of doctor
-        ;;
-    watch) settings_of grade ;; # watch runs grade
-    trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
-    debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
-    report) echo OUT && settings_of trace ;;
-    measure) printf '%s\n' LAB STACK SOLUTION ;;
-    reset) echo LAB ;;
-    hand-in) echo OUT ;;
-    gradebook) printf '%s\n' SEED SANDBOX ;;
-    board) printf '%s\n' OUT JOBS SEED SANDBOX ;;
-    model) printf '%s\n' TP PP MICRO SCHEDULE HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
-    doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
-    sbatch) settings_of train ;;
-    esac
 }
 
 # takers NAME COMMANDS: the commands among these that have this setting, as a list in a sentence.
@@ -201,14 +157,16 @@ takers() {
 
 # Rejects a setting that the commands would ignore, if the settings of each command are known.
 check_taken() {
-    local name known taken=' '
-    known="$(commands | grep -vE '^(setup|demo|clean|help|data|gpu-report|test.*)$' | paste -sd ' ') reset measure progress"
+    local name known all taken=' '
+    known=$(commands | grep -vE '^(setup|demo|clean|help|data|gpu-report|test.*)$' | paste -sd ' ')
     for name in ${GOALS:-all}; do
         [[ " $known " == *" $name "* ]] || return
         taken+="$(settings_of "$name" | paste -sd ' ') "
     done
+    taken+="$(settings_of every | paste -sd ' ') ON " all=$(settings | paste -sd ' ')
+    [[ -z $ON ]] || taken+="$(settings_of doctor | paste -sd ' ') "
     for name in $SET; do
-        if [[ " ON $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
+        [[ " $taken " != *" $name "* && " $all " == *" $name "* ]] || continue
         stop_make "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done
@@ -233,7 +191,7 @@ check_empty() {
     local name
     goal train sbatch || return
     for name in $EMPTY; do
-        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$name(_FILE)?( |$)" ||
+        [[ "$(options_of train | paste -sd ' ') " != *"=$name "* ]] ||
             stop_make "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
     done
 }

@@ -1,14 +1,32 @@
 #!/usr/bin/env bash
-# help.sh [TOPIC]: prints make help [TOPIC] in the reader's language. The translated message is the
-# name of the file with the help. A topic begins with a line "== TOPIC"; the part before the first
-# topic is for students.
+# help.sh [TOPIC]: prints make help [TOPIC], rows of the table of settings, in the reader's language.
 set -euo pipefail
 source "${0%/*}/../base/say.sh"
-file=$(say 'common/setup/help.txt')
-[ -r "$file" ] || file=common/setup/help.txt
-topics=$(sed -n 's/^== //p' "$file" | paste -sd ' ')
+source "${0%/*}/settings.sh"
+topics=$(sed -n 's/^== //p' "$settings_table" | paste -sd ' ')
 [[ $# = 0 || ($# = 1 && " $topics " == *" $1 "*) ]] ||
     give_up "$(said "there is no help on '%s'" "$*")" "$(said 'make help alone, or with one of: %s' "$topics")"
-awk -v asked="${1:-}" '/^== / { topic = $2; next } topic == asked { lines[++count] = $0 }
-    END { while (lines[count] == "") count--; for (i = 1; i <= count; i++) print lines[i] }' "$file" 2> /dev/null ||
-    output_is_lost
+
+# in_columns INDENT LEFT TEXT: prints a row within 80 columns. The text begins in the 30th, below what
+# is too long.
+in_columns() {
+    local LC_ALL=C.UTF-8 head rest=$3 line
+    printf -v head '%*s%s' "$1" '' "$2"
+    ((${#head} <= 28)) || { printf '%s\n' "$head" && head=''; }
+    while line=${rest:0:52} && [ -n "$line" ]; do
+        ((${#line} <= 51)) || line=${line% *}
+        printf '%s%*s%s\n' "$head" $((29 - ${#head})) '' "$line"
+        head='' rest=${rest:${#line}} rest=${rest# }
+    done
+    [ -z "$head" ] || printf '%s\n' "$head"
+}
+
+help=$(rows "${1:-}" | while IFS= read -r row; do
+    text=${row##*$'\t'} row=${row%$'\t'*}
+    [ -z "$text" ] || text=$(say "$text")
+    case $row in
+    0*) printf '%s\n' "$text" ;;
+    *) in_columns "${row%%$'\t'*}" "${row#*$'\t'}" "$text" ;;
+    esac
+done)
+printf '%s\n' "$help" 2> /dev/null || output_is_lost

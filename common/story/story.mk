@@ -1,8 +1,6 @@
 # make story: a text, written by a trained language model.
 
 STORY = $(dir $(TRAIN))story$(OF_BACKEND)
-STORY_SETTINGS = tp=TP pp=PP model=MODEL tokenizer=TOKENIZER prompt=PROMPT steps=STEPS temperature=TEMPERATURE \
-    top-p=TOP_P seed=SEED
 
 ifneq ($(TRAINS),)
 $(STORY).list: LINKED_OF = $(TRAIN_PARTS)
@@ -16,4 +14,4 @@ story: $(STORY)
 	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO) >&2)
 	common/train/launch.sh $(call quoted,$(NTASKS)) $(or $(STACK),solutions) $(call stack,stage) $(STORY) \
-	    $(foreach pair,$(STORY_SETTINGS),$(call setting,$(subst =, ,$(pair))))
+	    $(call options_of,story)

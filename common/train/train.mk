@@ -10,17 +10,11 @@ TRACE_FILE = $(or $(TRACE),$(if $(REPORT),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = common/page/
 
-TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
-    zero=ZERO recompute=RECOMPUTE sp=SP \
-    epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK max-predictions=MAX_PREDICTIONS pack=PACK \
-    layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
-    batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP \
-    decay=DECAY clip=CLIP print=PRINT check=CHECK map=MAP profile=PROFILE seed=SEED \
-    dropout=DROPOUT mem=MEM amp=AMP optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS \
-    threads=THREADS save=SAVE every=EVERY resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
-setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))
+# options_of, COMMAND: the command's settings that have a value, as options of its program.
+options_of = $(foreach pair,$(shell common/setup/settings.sh options $(1)),$(call setting,$(subst =, ,$(pair))))
+setting = $(call option,--$(word 1,$(1)),$(or $($(word 2,$(1))_FILE),$($(word 2,$(1)))))
 # If DATA is given without TEST, there is no test set.
-TRAIN_OPTIONS = $(foreach pair,$(TRAIN_SETTINGS),$(call setting,$(subst =, ,$(pair)))) \
+TRAIN_OPTIONS = $(call options_of,train) \
     $(if $(DATA)$(TEST),--test $(call quoted,$(TEST))) --cache $(BUILD)/cache
 
 # make sbatch: the same as a Slurm job; with JOB=n, waits for a job submitted earlier.
@@ -42,7 +36,6 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 
 # make run: a C file of the user's, compiled like a lab and linked with the labs. make expands the
 # prerequisites whenever it reads this, and Python may be missing before make setup.
-RUN_SETTINGS = tp=TP dp=DP pp=PP seed=SEED mem=MEM
 RUN_CFLAGS = $(filter-out -fno-diagnostics-show-caret -fno-caret-diagnostics,$(LAB_CFLAGS))
 BUILT_PROGRAM = "$(dir $(TRAIN))own$(OF_BACKEND)/$$(basename "$$PROGRAM" .c)"
 .PHONY: run
@@ -52,4 +45,4 @@ run: $(if $(TRAINS),$(TRAIN_PARTS)) $(LIBRARY) | $(CATALOGUES)
 	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
 	common/train/launch.sh $(call quoted,$(NTASKS)) $(or $(STACK),solutions) $(call stack,stage) $(BUILT_PROGRAM) \
-	    $(foreach pair,$(RUN_SETTINGS),$(call setting,$(subst =, ,$(pair))))
+	    $(call options_of,run)

@@ -23,20 +23,16 @@ put() { # put FILE...: copies files to the same paths in the handout
 
 put_runtime() {
     local file files
-    mapfile -t files < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name 'help*.txt' -o -path common/setup/packages \) \
+    mapfile -t files < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -path common/setup/settings -o -path common/setup/packages \) \
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
     put "${files[@]}"
     put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
     # Removes from the help what the handout lacks: topics, commands, and headings without content.
-    for file in common/setup/help.txt common/setup/help.*.txt; do
-        awk '/^== / { exit_at = / (class|develop)$/ }
-            exit_at { exit }
-            /^  (make|build\/)/ { skip = / make (layouts|solution|help class|help develop) / }
-            /^[^ ]/ { skip = 0 }
-            skip { next }
-            { sub(/mine\|solutions/, "mine"); print }' \
-            "$file" > "$stage/$file"
-    done
+    awk '/^== (class|develop)$/ { exit }
+        /^[^ ]/ { skip = /^make (layouts|solution|help class|help develop) / }
+        skip { next }
+        { sub(/mine\|solutions/, "mine"); print }' \
+        common/setup/settings > "$stage/common/setup/settings"
     put grader/{labs.mk,calls.h,label.h,protocol.h,enclose.c} grader/{compile-lab,lab-object,limits,link-runner,link-train,start-lab}.sh grader/lab-calls.txt grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/labs/*/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h

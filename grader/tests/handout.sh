@@ -88,13 +88,13 @@ commands_exist() {
     python3 - "$kit" "$tree/database" > "$out" << 'PYTHON'
 import glob, re, subprocess, sys
 kit, database = sys.argv[1], open(sys.argv[2], encoding="utf-8").read()
-texts = sorted(glob.glob(f"{kit}/**/*.md", recursive=True) + glob.glob(f"{kit}/common/setup/help*.txt"))
+texts = sorted(glob.glob(f"{kit}/**/*.md", recursive=True) + [f"{kit}/common/setup/settings"])
 targets = {"help", *re.findall(r"^([a-z-]+):", database, re.M)}
 refused = set(re.search(r"for name in (.*); do\n +! goal", open(f"{kit}/common/setup/check.sh", encoding="utf-8").read())[1].split())
 wrong, named, settings = [], set(), set()
 for path in texts:
     text = open(path, encoding="utf-8").read()
-    commands = re.findall(r"^    (make [^#\n]*)|`(make [^`]*)`|^  (make [^#\n]*)", text, re.M)
+    commands = re.findall(r"^(make .*?)(?:  |$)" if path.endswith("settings") else r"^    (make [^#\n]*)|`(make [^`]*)`", text, re.M)
     for command in ("".join(found) for found in commands):
         target = re.match(r"make (?:-\S+ )*([a-z-]*)", command)[1]
         used = re.findall(r"\b([A-Z][A-Z0-9_]*)=", command)

@@ -19,13 +19,20 @@ refused() {
     shift
     check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
 }
-# The names that train.mk passes on, with values that nobody reads.
-# shellcheck disable=SC2046 # several settings
-check "make train takes every setting of its program" make -n train \
-    $(sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -oE '=[A-Z]+(_[A-Z]+)*' | sed -E 's/=(.*)/\1=1/; s/_FILE=/=/')
-# These are the launcher's and the tests' own, or stand elsewhere in train.mk.
-check "every option of that program is such a setting" diff <(grep -oE '\{"[a-z-]+", OPTION' common/train/config.c | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
-    <(sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -oE '[a-z-]+=[A-Z]' | sed 's/=.*//' | sort)
+# options_are FILE COMMAND: the options that the program's source reads are those that the table of
+# settings has for the command, besides the launcher's and the tests' own, and TEST.
+options_are() {
+    diff <(grep -oE '\{"[a-z-]+", OPTION' "$1" | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
+        <(common/setup/settings.sh options "$2" | tr ' ' '\n' | sed "s/=.*//${3:-}" | sort) > out
+}
+check "every option of the training program is a setting of make train, and no other" options_are common/train/config.c train
+check "every option of the program of texts is a setting of make story" options_are common/story/config.c story '; $a threads'
+passed() { # passed WORDS COMMAND...: make passes a program these words
+    "${@:2}" > out 2>&1 && grep -qF -- "$1" out
+}
+check "make train passes them on, with their values" passed "--max-predictions '3'" make -n train MAX_PREDICTIONS=3
+check "also from the environment" passed "--weight-decay '0'" env WEIGHT_DECAY=0 make -n train
+check "REPORT=1 names the files of the page" passed "--metrics '$BUILD/report/metrics.jsonl'" make -n train REPORT=1 BUILD="$BUILD"
 refused SOLUTON grade SOLUTON=1 LAB=2
 check "a similar setting is suggested" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
@@ -185,12 +192,12 @@ check "also in the environment, as from an outer make" at_a_time 64 12 env MAKEF
 
 every_setting() {
     local unknown
-    mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)
+    mapfile -t names < <(grep -rohE --include='*.md' '\bmake [a-z]+( [A-Z_]+=[^ `]+)+' "$ROOT"/{README.md,CONTRIBUTING.md,labs,common,grader} | grep -oE '\b[A-Z_]+=' | tr -d = | sort -u)
     unknown=$(common/setup/check.sh --unknown "${names[@]}" BUILD V CC CFLAGS CUDA OPTIMISE LANG LC_ALL SITE BARE_FULL REAL_DATA)
     echo "${#names[@]} names; unknown: $unknown" > out
     [ "${#names[@]}" -gt 40 ] && [ -z "$unknown" ]
 }
-check "every setting that the help names exists" every_setting
+check "every setting that the documents give a command exists" every_setting
 every_variable_is_passed() {
     local name
     for name in $(grep -v '^#' common/setup/check.sh | grep -oE '[$]\{?[A-Z_]+' | tr -d '\044{' | sort -u); do
