@@ -229,7 +229,7 @@ trace:
 	$(judge_on_cluster) --trace $(SHOWN)
 tape:
 	$(RELEASE)
-	$(call judge,$(RUNNERS)) --tape $(call quoted,$(or $(RANK),0)) $(SHOWN)
+	$(call judge,$(RUNNERS)) --tape $(call option,--rank,$(RANK)) $(SHOWN)
 report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report

@@ -10,6 +10,8 @@
 
 #include "base/language.h"
 
+const char *const options_hint = N_("make help lists the variables of make train and make story");
+
 bool option_refused(Problem *problem, const char *name, const char *value, const char *expected)
 {
     char hint[256], setting[64]; /* make train HIDDEN_DIM=... means --hidden-dim */
@@ -50,6 +52,39 @@ static bool read_bytes(const char *name, const char *value, int64_t *bytes, Prob
     return good || option_refused(problem, name, value, _("a size such as 800M or 6G"));
 }
 
+static bool read_seed(const Option *option, const char *value, Problem *problem)
+{
+    char *end, expected[128];
+    errno = 0;
+    const unsigned long long seed = strtoull(value, &end, 10);
+    *(uint64_t *)option->target = seed;
+    snprintf(expected, sizeof expected, _("a whole number from %.0f to %.0f"), option->low,
+             option->high);
+    return (isdigit((unsigned char)*value) && !*end && !errno && (double)seed <= option->high) ||
+           option_refused(problem, option->name, value, expected);
+}
+
+static bool read_word(const Option *option, const char *value, Problem *problem)
+{
+    char expected[256] = "";
+    int position = 0;
+    for (const char *word = option->words; *word; position++) {
+        const size_t length = strcspn(word, "|"), used = strlen(expected);
+        if (strlen(value) == length && !strncmp(word, value, length)) {
+            *(int *)option->target = position;
+            return true;
+        }
+        const char *next = word + length + (word[length] == '|');
+        snprintf(expected + used, sizeof expected - used, "%s%.*s",
+                 position == 0 ? ""
+                 : *next       ? ", "
+                               : _(" or "),
+                 (int)length, word);
+        word = next;
+    }
+    return option_refused(problem, option->name, value, expected);
+}
+
 static bool read_option(const Option *option, const char *value, Problem *problem)
 {
     double number = 0;
@@ -59,6 +94,10 @@ static bool read_option(const Option *option, const char *value, Problem *proble
         return true;
     case OPTION_BYTES:
         return read_bytes(option->name, value, option->target, problem);
+    case OPTION_SEED:
+        return read_seed(option, value, problem);
+    case OPTION_WORD:
+        return read_word(option, value, problem);
     case OPTION_READ:
         return option->read(value, option->target, problem);
     default:
@@ -70,32 +109,37 @@ static bool read_option(const Option *option, const char *value, Problem *proble
         *(int *)option->target = (int)number;
     else if (option->kind == OPTION_LONG)
         *(int64_t *)option->target = (int64_t)number;
-    else if (option->kind == OPTION_SEED)
-        *(uint64_t *)option->target = (uint64_t)number;
     else
         *(double *)option->target = number;
     return true;
 }
 
-static const Option *find(const Option *known, const char *name)
+/* The option that the argument --NAME or --NAME=VALUE names. */
+static const Option *find(const Option *known, const char *argument)
 {
-    while (known->name && strcmp(known->name, name))
+    const char *name = argument + 2;
+    const size_t length = strcspn(name, "=");
+    while (known->name && (strncmp(known->name, name, length) != 0 || known->name[length]))
         known++;
     return known->name ? known : NULL;
 }
 
-bool options_read(const Option *known, int argc, char **argv, Problem *problem)
+bool options_read(const Option *known, int argc, char **argv, const char *hint, Problem *problem)
 {
-    for (int i = 1; i < argc; i += 2) {
-        const Option *option = !strncmp(argv[i], "--", 2) ? find(known, argv[i] + 2) : NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0)
+            return problem_set(problem, NULL, hint, "'%.100s' is not an option", argv[i]);
+        const Option *option = find(known, argv[i]);
         if (!option)
-            return problem_set(problem, NULL,
-                               "make help lists the variables of make train and make story",
-                               "unknown option '%.100s'", argv[i]);
-        if (i + 1 == argc)
-            return problem_set(problem, NULL, "write it after the option", "%s needs a value",
-                               argv[i]);
-        if (!read_option(option, argv[i + 1], problem))
+            return problem_set(problem, NULL, hint, "unknown option '%.100s'", argv[i]);
+        const char *value = strchr(argv[i], '=');
+        if (option->kind == OPTION_FLAG) {
+            *(bool *)option->target = true;
+            continue;
+        }
+        if (!value && i + 1 == argc)
+            return problem_set(problem, NULL, hint, "%s needs a value", argv[i]);
+        if (!read_option(option, value ? value + 1 : argv[++i], problem))
             return false;
     }
     return true;

@@ -15,6 +15,8 @@ typedef enum OptionKind {
     OPTION_SEED,    /**< uint64_t */
     OPTION_REAL,    /**< double */
     OPTION_BYTES,   /**< int64_t, written as 800M or 6G */
+    OPTION_WORD,    /**< int or an enum: the position of the value among `words` */
+    OPTION_FLAG,    /**< bool: true; a flag has no value */
     OPTION_READ,    /**< any type: `read` converts the value */
 } OptionKind;
 
@@ -26,11 +28,46 @@ typedef struct Option {
     double low, high; /**< the allowed range of a number */
     /** for OPTION_READ: stores the value, or returns option_refused() */
     bool (*read)(const char *value, void *target, Problem *problem);
+    const char *words; /**< for OPTION_WORD: "1f1b|gpipe" */
 } Option;
 
-/** Reads the arguments after the program's name. `known` ends with an option without a name.
- *  Returns false with `problem` on an unknown option or an invalid value. */
-bool options_read(const Option *known, int argc, char **argv, Problem *problem);
+/** Rows of a table of options. A number's kind follows from the type of its target. @{ */
+#define TEXT_OPTION(name, target)                                                                  \
+    {                                                                                              \
+        name, OPTION_TEXT, target, 0, 0, NULL, NULL                                                \
+    }
+#define BYTES_OPTION(name, target)                                                                 \
+    {                                                                                              \
+        name, OPTION_BYTES, target, 0, 0, NULL, NULL                                               \
+    }
+#define FLAG_OPTION(name, target)                                                                  \
+    {                                                                                              \
+        name, OPTION_FLAG, target, 0, 0, NULL, NULL                                                \
+    }
+#define WORD_OPTION(name, target, words)                                                           \
+    {                                                                                              \
+        name, OPTION_WORD, target, 0, 0, NULL, words                                               \
+    }
+#define READ_OPTION(name, target, read)                                                            \
+    {                                                                                              \
+        name, OPTION_READ, target, 0, 0, read, NULL                                                \
+    }
+#define NUMBER_OPTION(name, target, low, high)                                                          \
+    {                                                                                                   \
+        name,                                                                                         \
+     _Generic(target, int *: OPTION_INTEGER, int64_t *: OPTION_LONG, uint64_t *: OPTION_SEED,      \
+              double *: OPTION_REAL),                                                              \
+     target, low, high, NULL, NULL \
+    }
+/** @} */
+
+/** The hint for the programs of make train, make story and make run. */
+extern const char *const options_hint;
+
+/** Reads the arguments after the program's name, --NAME VALUE or --NAME=VALUE. `known` ends with an
+ *  option without a name; `hint` says how the program is called. Returns false with `problem` on an
+ *  unknown option or an invalid value. */
+bool options_read(const Option *known, int argc, char **argv, const char *hint, Problem *problem);
 
 /** Sets a problem such as "LAYERS cannot be 'x'", and returns false. The hint says that the option
  *  takes `expected`, which the caller has translated. */

@@ -1,11 +1,11 @@
 /* tokenize: prints the ids of each line of standard input, or of all of it; or the text of ids. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "base/language.h"
+#include "base/options.h"
 #include "data/data.h"
 
 #define USAGE N_("tokenize --vocab FILE [--seq N | --text | --decode] < texts")
@@ -17,62 +17,24 @@ typedef struct Options {
     bool help;
 } Options;
 
-static bool parse_seq(const char *text, int32_t *seq, Problem *problem)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno || *end || value < SEQ_MIN || value > SEQ_MAX)
-        return problem_set(problem, NULL, USAGE,
-                           "--seq is '%s'; it must be a number from %d, for [CLS] and [SEP], to %d",
-                           text, SEQ_MIN, SEQ_MAX);
-    *seq = (int32_t)value;
-    return true;
-}
-
 static bool parse_options(int argc, char **argv, Options *options, Problem *problem)
 {
-    static const struct option known[] = {
-        {"vocab", required_argument, NULL, 'v'}, {"seq", required_argument, NULL, 's'},
-        {"text", no_argument, NULL, 't'},        {"decode", no_argument, NULL, 'd'},
-        {"help", no_argument, NULL, 'h'},        {0}};
-    *options = (Options){.seq = 512};
-    int form = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
-        if (strchr("std", option)) {
-            if (form && form != option)
-                return problem_set(problem, NULL, USAGE,
-                                   "--seq, --text and --decode cannot be combined");
-            form = option;
-        }
-        switch (option) {
-        case 'v':
-            options->vocabulary = optarg;
-            break;
-        case 's':
-            if (!parse_seq(optarg, &options->seq, problem))
-                return false;
-            break;
-        case 't':
-            options->text = true;
-            break;
-        case 'd':
-            options->decode = true;
-            break;
-        case 'h':
-            options->help = true;
-            return true;
-        case ':':
-            return problem_set(problem, NULL, USAGE, "%s needs a value", argv[optind - 1]);
-        default:
-            return problem_set(problem, NULL, USAGE, "there is no option %s", argv[optind - 1]);
-        }
-    }
-    if (optind < argc)
-        return problem_set(problem, NULL, USAGE,
-                           "'%s' is not an option; the texts are read from standard input",
-                           argv[optind]);
-    return options->vocabulary || problem_set(problem, NULL, USAGE, "--vocab is missing");
+    *options = (Options){0};
+    const Option known[] = {
+        TEXT_OPTION("vocab", &options->vocabulary),
+        NUMBER_OPTION("seq", &options->seq, SEQ_MIN, SEQ_MAX),
+        FLAG_OPTION("text", &options->text),
+        FLAG_OPTION("decode", &options->decode),
+        FLAG_OPTION("help", &options->help),
+        {0},
+    };
+    if (!options_read(known, argc, argv, USAGE, problem))
+        return false;
+    if ((options->seq > 0) + options->text + options->decode > 1)
+        return problem_set(problem, NULL, USAGE, "--seq, --text and --decode cannot be combined");
+    options->seq = options->seq ? options->seq : 512;
+    return options->help || options->vocabulary ||
+           problem_set(problem, NULL, USAGE, "--vocab is missing");
 }
 
 static void print_ids(const int32_t *ids, int64_t count)

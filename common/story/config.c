@@ -16,22 +16,22 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem)
     *config = defaults;
     TrainConfig *run = &config->run;
     const Option known[] = {
-        {"model", OPTION_TEXT, &config->model, 0, 0, NULL},
-        {"tokenizer", OPTION_TEXT, &config->tokenizer, 0, 0, NULL},
-        {"prompt", OPTION_TEXT, &config->prompt, 0, 0, NULL},
-        {"steps", OPTION_LONG, &config->steps, 1, 1 << 20, NULL},
-        {"temperature", OPTION_REAL, &config->temperature, 0, 100, NULL},
-        {"top-p", OPTION_REAL, &config->top_p, 0, 1, NULL},
-        {"seed", OPTION_SEED, &run->seed, 0, 0x1p53, NULL},
-        {"tp", OPTION_INTEGER, &run->tp, 1, 1 << 20, NULL},
-        {"pp", OPTION_INTEGER, &run->pp, 1, 1 << 20, NULL},
-        {"threads", OPTION_INTEGER, &run->threads, 1, 1024, NULL},
-        {"ranks", OPTION_INTEGER, &run->ranks, 1, 1 << 20, NULL},
-        {"labs", OPTION_INTEGER, &run->labs, 0, 99, NULL},
-        {"dry", OPTION_INTEGER, &run->dry, 0, 1, NULL},
+        TEXT_OPTION("model", &config->model),
+        TEXT_OPTION("tokenizer", &config->tokenizer),
+        TEXT_OPTION("prompt", &config->prompt),
+        NUMBER_OPTION("steps", &config->steps, 1, 1 << 20),
+        NUMBER_OPTION("temperature", &config->temperature, 0, 100),
+        NUMBER_OPTION("top-p", &config->top_p, 0, 1),
+        NUMBER_OPTION("seed", &run->seed, 0, 0x1p53),
+        NUMBER_OPTION("tp", &run->tp, 1, 1 << 20),
+        NUMBER_OPTION("pp", &run->pp, 1, 1 << 20),
+        NUMBER_OPTION("threads", &run->threads, 1, 1024),
+        NUMBER_OPTION("ranks", &run->ranks, 1, 1 << 20),
+        NUMBER_OPTION("labs", &run->labs, 0, 99),
+        NUMBER_OPTION("dry", &run->dry, 0, 1),
         {0},
     };
-    if (!options_read(known, argc, argv, problem))
+    if (!options_read(known, argc, argv, options_hint, problem))
         return false;
     if (config->model && !strncmp(config->model, "hf:", 3)) /* as in make train */
         config->model += 3;

@@ -53,44 +53,6 @@ static bool read_task(const char *value, void *target, Problem *problem)
            option_refused(problem, "task", value, _("mlm: BERT's pretraining on text"));
 }
 
-static bool read_amp(const char *value, void *target, Problem *problem)
-{
-    for (Precision known = FP32; known <= TF32; known++)
-        if (!strcmp(value, precision_name(known))) {
-            *(Precision *)target = known;
-            return true;
-        }
-    return option_refused(problem, "amp", value, _("off, bf16 or, on a GPU, fp16 or tf32"));
-}
-
-static bool read_optimizer(const char *value, void *target, Problem *problem)
-{
-    *(OptimizerKind *)target = !strcmp(value, "sgd") ? SGD : ADAMW;
-    return !strcmp(value, "sgd") || !strcmp(value, "adamw") ||
-           option_refused(problem, "optimizer", value, _("sgd or adamw"));
-}
-
-static bool read_schedule(const char *value, void *target, Problem *problem)
-{
-    *(Pipeline *)target = !strcmp(value, "gpipe") ? GPIPE : ONE_F_ONE_B;
-    return !strcmp(value, "gpipe") || !strcmp(value, "1f1b") ||
-           option_refused(problem, "schedule", value, _("gpipe or 1f1b"));
-}
-
-static bool read_all_reduce(const char *value, void *target, Problem *problem)
-{
-    *(bool *)target = !strcmp(value, "ring");
-    return !strcmp(value, "ring") || !strcmp(value, "library") ||
-           option_refused(problem, "allreduce", value, _("ring (lab 15) or library"));
-}
-
-static bool read_recompute(const char *value, void *target, Problem *problem)
-{
-    *(Recompute *)target = !strcmp(value, "block") ? RECOMPUTE_BLOCKS : RECOMPUTE_ATTENTION;
-    return !strcmp(value, "block") || !strcmp(value, "attention") ||
-           option_refused(problem, "recompute", value, _("block or attention"));
-}
-
 static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
@@ -227,61 +189,61 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     OptimizerConfig *optimizer = &config->optimizer;
     int sequence_parallel = 0;
     const Option known[] = {
-        {"data", OPTION_TEXT, &config->data, 0, 0, NULL},
-        {"test", OPTION_TEXT, &config->test, 0, 0, NULL},
-        {"vocab", OPTION_TEXT, &config->vocabulary, 0, 0, NULL},
-        {"metrics", OPTION_TEXT, &config->metrics, 0, 0, NULL},
-        {"trace", OPTION_TEXT, &config->trace, 0, 0, NULL},
-        {"cache", OPTION_TEXT, &config->cache, 0, 0, NULL},
-        {"tp", OPTION_INTEGER, &config->tp, 1, 1 << 20, NULL},
-        {"dp", OPTION_INTEGER, &config->dp, 1, 1 << 20, NULL},
-        {"pp", OPTION_INTEGER, &config->pp, 1, 1 << 20, NULL},
-        {"epochs", OPTION_INTEGER, &config->epochs, 1, 1 << 20, NULL},
-        {"batch-size", OPTION_INTEGER, &config->batch, 1, 1 << 20, NULL},
-        {"seq", OPTION_INTEGER, &config->seq, 2, 1 << 20, NULL},
-        {"ranks", OPTION_INTEGER, &config->ranks, 1, 1 << 20, NULL},
-        {"dry", OPTION_INTEGER, &config->dry, 0, 1, NULL},
-        {"labs", OPTION_INTEGER, &config->labs, 0, 99, NULL},
-        {"threads", OPTION_INTEGER, &config->threads, 1, 1024, NULL},
-        {"samples", OPTION_LONG, &config->samples, 1, 0x1p53, NULL},
-        {"steps", OPTION_LONG, &config->steps, 1, 0x1p53, NULL},
-        {"seed", OPTION_SEED, &config->seed, 0, 0x1p53, NULL},
-        {"mem", OPTION_BYTES, &config->memory, 0, 0, NULL},
-        {"lr", OPTION_REAL, &config->schedule.rate, 0, 1e6, NULL},
-        {"warmup", OPTION_LONG, &config->schedule.warmup, 0, 0x1p53, NULL},
-        {"decay", OPTION_LONG, &config->schedule.decay, 0, 0x1p53, NULL},
-        {"clip", OPTION_REAL, &config->clip, 0, 1e12, NULL},
-        {"print", OPTION_LONG, &config->print, 1, 0x1p53, NULL},
-        {"check", OPTION_LONG, &config->check, 0, 0x1p53, NULL},
-        {"average", OPTION_LONG, &config->average, 1, 0x1p53, NULL},
-        {"zero", OPTION_INTEGER, &config->zero, 0, 1, NULL},
-        {"map", OPTION_INTEGER, &config->map, 0, 1, NULL},
-        {"profile", OPTION_INTEGER, &config->profile, 0, 1, NULL},
-        {"schedule", OPTION_READ, &config->pipeline, 0, 0, read_schedule},
-        {"allreduce", OPTION_READ, &config->ring, 0, 0, read_all_reduce},
-        {"sp", OPTION_INTEGER, &sequence_parallel, 0, 1, NULL},
-        {"recompute", OPTION_READ, &model->recompute, 0, 0, read_recompute},
-        {"micro", OPTION_INTEGER, &config->micro, 1, 1 << 20, NULL},
-        {"weight-decay", OPTION_REAL, &optimizer->weight_decay, 0, 1e6, NULL},
-        {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},
-        {"optimizer", OPTION_READ, &optimizer->kind, 0, 0, read_optimizer},
-        {"model", OPTION_READ, config, 0, 0, read_model},
-        {"pack", OPTION_INTEGER, &config->pack, 0, 1, NULL},
-        {"task", OPTION_READ, &config->masked, 0, 0, read_task},
-        {"max-predictions", OPTION_INTEGER, &model->max_predictions, 1, 1 << 20, NULL},
-        {"amp", OPTION_READ, &config->amp, 0, 0, read_amp},
-        {"layers", OPTION_INTEGER, &model->layers, 1, 10000, NULL},
-        {"hidden-dim", OPTION_INTEGER, &model->hidden, 1, 1 << 20, NULL},
-        {"heads", OPTION_INTEGER, &model->heads, 1, 1 << 20, NULL},
-        {"dropout", OPTION_REAL, &model->dropout, 0, 0.999, NULL},
-        {"positions", OPTION_INTEGER, &model->positions, 0, 1, NULL},
-        {"save", OPTION_TEXT, &config->save, 0, 0, NULL},
-        {"every", OPTION_LONG, &config->save_every, 1, 0x1p53, NULL},
-        {"resume", OPTION_TEXT, &config->resume, 0, 0, NULL},
-        {"perturb", OPTION_SEED, &config->perturb, 0, 0x1p53, NULL},
+        TEXT_OPTION("data", &config->data),
+        TEXT_OPTION("test", &config->test),
+        TEXT_OPTION("vocab", &config->vocabulary),
+        TEXT_OPTION("metrics", &config->metrics),
+        TEXT_OPTION("trace", &config->trace),
+        TEXT_OPTION("cache", &config->cache),
+        NUMBER_OPTION("tp", &config->tp, 1, 1 << 20),
+        NUMBER_OPTION("dp", &config->dp, 1, 1 << 20),
+        NUMBER_OPTION("pp", &config->pp, 1, 1 << 20),
+        NUMBER_OPTION("epochs", &config->epochs, 1, 1 << 20),
+        NUMBER_OPTION("batch-size", &config->batch, 1, 1 << 20),
+        NUMBER_OPTION("seq", &config->seq, 2, 1 << 20),
+        NUMBER_OPTION("ranks", &config->ranks, 1, 1 << 20),
+        NUMBER_OPTION("dry", &config->dry, 0, 1),
+        NUMBER_OPTION("labs", &config->labs, 0, 99),
+        NUMBER_OPTION("threads", &config->threads, 1, 1024),
+        NUMBER_OPTION("samples", &config->samples, 1, 0x1p53),
+        NUMBER_OPTION("steps", &config->steps, 1, 0x1p53),
+        NUMBER_OPTION("seed", &config->seed, 0, 0x1p53),
+        BYTES_OPTION("mem", &config->memory),
+        NUMBER_OPTION("lr", &config->schedule.rate, 0, 1e6),
+        NUMBER_OPTION("warmup", &config->schedule.warmup, 0, 0x1p53),
+        NUMBER_OPTION("decay", &config->schedule.decay, 0, 0x1p53),
+        NUMBER_OPTION("clip", &config->clip, 0, 1e12),
+        NUMBER_OPTION("print", &config->print, 1, 0x1p53),
+        NUMBER_OPTION("check", &config->check, 0, 0x1p53),
+        NUMBER_OPTION("average", &config->average, 1, 0x1p53),
+        NUMBER_OPTION("zero", &config->zero, 0, 1),
+        NUMBER_OPTION("map", &config->map, 0, 1),
+        NUMBER_OPTION("profile", &config->profile, 0, 1),
+        WORD_OPTION("schedule", &config->pipeline, "1f1b|gpipe"),
+        WORD_OPTION("allreduce", &config->ring, "library|ring"),
+        NUMBER_OPTION("sp", &sequence_parallel, 0, 1),
+        WORD_OPTION("recompute", &model->recompute, "none|block|attention"),
+        NUMBER_OPTION("micro", &config->micro, 1, 1 << 20),
+        NUMBER_OPTION("weight-decay", &optimizer->weight_decay, 0, 1e6),
+        NUMBER_OPTION("eps", &optimizer->epsilon, 0, 1),
+        WORD_OPTION("optimizer", &optimizer->kind, "sgd|adamw"),
+        READ_OPTION("model", config, read_model),
+        NUMBER_OPTION("pack", &config->pack, 0, 1),
+        READ_OPTION("task", &config->masked, read_task),
+        NUMBER_OPTION("max-predictions", &model->max_predictions, 1, 1 << 20),
+        WORD_OPTION("amp", &config->amp, "off|bf16|fp16|tf32"),
+        NUMBER_OPTION("layers", &model->layers, 1, 10000),
+        NUMBER_OPTION("hidden-dim", &model->hidden, 1, 1 << 20),
+        NUMBER_OPTION("heads", &model->heads, 1, 1 << 20),
+        NUMBER_OPTION("dropout", &model->dropout, 0, 0.999),
+        NUMBER_OPTION("positions", &model->positions, 0, 1),
+        TEXT_OPTION("save", &config->save),
+        NUMBER_OPTION("every", &config->save_every, 1, 0x1p53),
+        TEXT_OPTION("resume", &config->resume),
+        NUMBER_OPTION("perturb", &config->perturb, 0, 0x1p53),
         {0},
     };
-    if (!options_read(known, argc, argv, problem))
+    if (!options_read(known, argc, argv, options_hint, problem))
         return false;
     if (!complete_model(config, problem))
         return false;

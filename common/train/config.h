@@ -48,7 +48,7 @@ typedef struct TrainConfig {
     bool masked; /**< TASK=mlm: pretrains a BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
-    bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
+    int ring;                  /**< 1: ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
     const char *chosen;        /**< MODEL as given, or NULL */

@@ -66,7 +66,7 @@ typedef struct Book {
     const char *folder, *out, *build, *cases;
     bool board;               /**< for make board: OUT is the JSON for its page */
     bool names;               /**< progress shows the names of students */
-    const char *sandbox;      /**< "on", "off", or "": where the system allows one */
+    int sandbox;              /**< what was requested: Sandbox.wish */
     Range labs;               /**< of the part of the course that is graded, by lab_at() */
     int jobs;                 /**< units that are graded at a time */
     uint64_t seed;            /**< of all cases */

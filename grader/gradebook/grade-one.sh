@@ -35,4 +35,4 @@ grader/link-runner.sh "$lab" "$runner" "$area/student/$lab.o" $objects || common
 # The limit keeps one student from delaying the others. An honest lab takes less than a hundredth of
 # it.
 exec timeout -k 10 30m "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" \
-    ${sandbox:+--sandbox "$sandbox"} "${judged[@]}" --format json --out "$area/verdict.json" > "$area/report.txt"
+    --sandbox "$sandbox" "${judged[@]}" --format json --out "$area/verdict.json" > "$area/report.txt"

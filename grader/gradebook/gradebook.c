@@ -1,8 +1,6 @@
 /* build/gradebook: grades a folder of submissions into a table or, with --board, for the page of
  * make board. Exit status: 0 if every lab was graded, 1 if some could not be, 2 if there is no
  * table. */
-#include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,34 +8,10 @@
 
 #include "base/cores.h"
 #include "base/language.h"
+#include "base/options.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/launch/launcher.h"
 #include "grader/judge/local.h"
-
-static bool for_board;
-
-static _Noreturn void usage(const char *what)
-{
-    give_up_at(NULL,
-               for_board
-                   ? N_("make board DIR=submissions [NAMES=1] [JOBS=2] [SEED=7] [SANDBOX=on|off]")
-                   : N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] "
-                        "[SANDBOX=on|off]"),
-               "%s", what);
-}
-
-static uint64_t number(const char *text, const char *name, uint64_t least, uint64_t most)
-{
-    char *end, what[160];
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || value < least || value > most) {
-        snprintf(what, sizeof what, _("%s must be a number from %llu to %llu, not '%.40s'"), name,
-                 (unsigned long long)least, (unsigned long long)most, text);
-        usage(what);
-    }
-    return value;
-}
 
 /* Half of the cores, because a lab's ranks run side by side, but often wait. */
 static int usual_jobs(void)
@@ -72,51 +46,35 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, BOARD, NAMES, OPTIONS };
-    static const struct option known[] = {{"dir", required_argument, NULL, FOLDER},
-                                          {"out", required_argument, NULL, OUT},
-                                          {"jobs", required_argument, NULL, JOBS},
-                                          {"seed", required_argument, NULL, SEED},
-                                          {"build", required_argument, NULL, BUILD},
-                                          {"cases", required_argument, NULL, CASES},
-                                          {"sandbox", required_argument, NULL, SANDBOX},
-                                          {"part", required_argument, NULL, PART},
-                                          {"board", no_argument, NULL, BOARD},
-                                          {"names", no_argument, NULL, NAMES},
-                                          {0}};
-    const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = "", [PART] = "1"};
-    int option;
+    Book book = {.build = "build", .seed = UINT64_MAX};
+    int part = 1;
     bool names = false;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option == '?')
-            usage(_("unknown option"));
-        given[option] = optarg;
-        for_board |= option == BOARD;
-        names |= option == NAMES;
-    }
-    Book book = {
-        .folder = given[FOLDER],
-        .labs = for_board ? (Range){0, lab_count()}
-                          : labs_of_part((int)number(given[PART], "PART", 1, 2)),
-        .board = for_board,
-        .names = names || !for_board,
-        .out = given[OUT],
-        .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
-        .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,
-        .has_seed = given[SEED] != NULL,
-        .build = given[BUILD],
-        .cases = given[CASES],
-        .sandbox = given[SANDBOX],
+    const Option known[] = {
+        TEXT_OPTION("dir", &book.folder),
+        TEXT_OPTION("out", &book.out),
+        NUMBER_OPTION("jobs", &book.jobs, 1, MOST_JOBS),
+        NUMBER_OPTION("seed", &book.seed, 0, 0x1p53),
+        TEXT_OPTION("build", &book.build),
+        TEXT_OPTION("cases", &book.cases),
+        WORD_OPTION("sandbox", &book.sandbox, "auto|off|on"),
+        NUMBER_OPTION("part", &part, 1, 2),
+        FLAG_OPTION("board", &book.board),
+        FLAG_OPTION("names", &names),
+        {0},
     };
-    if (optind < argc)
-        usage(_("too many arguments"));
+    const char *hint = N_("make help class lists the settings of make gradebook and make board");
+    Problem problem;
+    if (!options_read(known, argc, argv, hint, &problem))
+        give_up(&problem);
     if (!book.folder || !*book.folder)
-        usage(_("DIR is missing: the folder with the submissions"));
+        give_up_at(NULL, hint, N_("DIR is missing: the folder with the submissions"));
     if (!book.out || !*book.out)
-        usage(_("OUT is missing: the CSV file for the grades"));
-    if (*book.sandbox && strcmp(book.sandbox, "on") != 0 && strcmp(book.sandbox, "off") != 0)
-        usage(_("SANDBOX=on grades only in a sandbox, SANDBOX=off only without one; by default "
-                "there is one where the system allows it"));
+        give_up_at(NULL, hint, N_("OUT is missing: the CSV file for the grades"));
+    book.has_seed = book.seed != UINT64_MAX;
+    book.seed = book.has_seed ? book.seed : 0;
+    book.labs = book.board ? (Range){0, lab_count()} : labs_of_part(part);
+    book.names = names || !book.board;
+    book.jobs = book.jobs ? book.jobs : usual_jobs();
     return book;
 }
 
@@ -124,9 +82,9 @@ static Book options_of(int argc, char **argv)
 static void look_for_sandbox(const Book *book)
 {
     char why[256];
-    if (!strcmp(book->sandbox, "off") || sandbox_works(why, sizeof why))
+    if (book->sandbox == SANDBOX_OFF || sandbox_works(why, sizeof why))
         return;
-    if (!strcmp(book->sandbox, "on"))
+    if (book->sandbox == SANDBOX_DEMANDED)
         give_up_at(
             NULL,
             N_("make doctor shows what is missing; without SANDBOX=on, only the resource limits apply"),

@@ -2,7 +2,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/language.h"
+#include "base/options.h"
 #include "base/replacement.h"
 #include "grader/gradebook/manifest.h"
 #include "grader/judge/diagnose/result.h"
@@ -47,19 +47,17 @@ static const char *without_blanks_around(const char *text)
 
 static HandIn options_of(int argc, char **argv)
 {
-    static const struct option known[] = {{"name", required_argument, NULL, 'n'},
-                                          {"labs", required_argument, NULL, 'l'},
-                                          {"predictions", required_argument, NULL, 'p'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {0}};
     HandIn h = {.name = "", .labs = "labs", .predictions = "", .out = ""};
-    int option;
+    const Option known[] = {
+        TEXT_OPTION("name", &h.name),
+        TEXT_OPTION("labs", &h.labs),
+        TEXT_OPTION("predictions", &h.predictions),
+        TEXT_OPTION("out", &h.out),
+        {0},
+    };
     Problem problem;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        *(option == 'n'   ? &h.name
-          : option == 'l' ? &h.labs
-          : option == 'p' ? &h.predictions
-                          : &h.out) = optarg;
+    if (!options_read(known, argc, argv, "make hand-in NAME=\"Ada Lovelace\"", &problem))
+        stop_packing(&h, &problem);
     h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");

@@ -288,8 +288,9 @@ bool find_verdict(const Book *book, Unit *unit)
     json_t *json = json_load_file(place, 0, NULL);
     const char *isolation = json_string_value(json_object_get(json, "isolation"));
     snprintf(unit->isolation, sizeof unit->isolation, "%s", isolation ? isolation : "");
-    bool will_do = strcmp(book->sandbox, "on") != 0 || (!strstr(unit->isolation, "no sandbox") &&
-                                                        !strstr(unit->isolation, _("no sandbox")));
+    const bool will_do =
+        book->sandbox != SANDBOX_DEMANDED ||
+        (!strstr(unit->isolation, "no sandbox") && !strstr(unit->isolation, _("no sandbox")));
     if (json_is_true(json_object_get(json, "complete")) && will_do)
         unit->lab_verdict = json_incref(json_array_get(json_object_get(json, "labs"), 0));
     json_decref(json);

@@ -115,6 +115,7 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
 static _Noreturn void become_grader(const Book *book, const Unit *unit, const char *area,
                                     pid_t parent)
 {
+    const char *const sandbox[] = {"auto", "off", "on"};
     char number[16], seed[32];
     setpgid(0, 0);
     signal(SIGXFSZ, SIG_DFL); /* stops a compiler at its limit */
@@ -124,7 +125,7 @@ static _Noreturn void become_grader(const Book *book, const Unit *unit, const ch
     snprintf(number, sizeof number, "%d", lab_at(unit->lab)->number);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)book->seed);
     execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
-          book->sandbox, book->cases ? book->cases : "",
+          sandbox[book->sandbox], book->cases ? book->cases : "",
           unit->trains ? lab_at(unit->lab)->needs : (char *)NULL, (char *)NULL);
     _exit(126);
 }

@@ -9,7 +9,7 @@
 #include "grader/judge/grade.h"
 
 /** Returns the lab's runner and the case that the options name, or else a suitable case; prints
- *  which they are. The case must have the rank o->tape or o->debug.
+ *  which they are. The case must have the rank o->rank.
  *  @return the case, one of `cases`; NULL, after a message, if the lab does not build or is
  *  refused */
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
@@ -21,13 +21,13 @@ Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations
+/** Runs one case of a lab without judging it, and prints the tape of rank o->rank: the operations
  *  of its first pass.
  *  @return as trace_lab() */
 int tape_lab(const Options *o);
 
 /** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb
- *  on rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks)
+ *  on rank o->rank. gdb stops in the first of the functions o->stops (names separated by blanks)
  *  that the rank reaches. Returns when gdb ends.
  *  @return as trace_lab() */
 int debug_lab(const Options *o);

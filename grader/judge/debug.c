@@ -106,11 +106,11 @@ int debug_lab(const Options *o)
         give_up_with(N_("make doctor shows whether MPI starts"), "%s", why);
     printf(_("gdb is attached to rank %d and stops in the lab's functions;\ncontinue resumes; "
              "quit ends all ranks\n"),
-           o->debug);
+           o->rank);
     fflush(stdout);
     const Script script = write_script(&launcher, o->stops);
     signal(SIGINT, SIG_IGN);
-    look_on(&launcher, c, start_gdb(runner, launcher.pid[o->debug], &script), &script);
+    look_on(&launcher, c, start_gdb(runner, launcher.pid[o->rank], &script), &script);
     give_terminal_to(getpgrp());
     unlink(script.commands);
     unlink(script.ready);

@@ -12,6 +12,12 @@ enum {
     MAX_OUTPUTS = 6,  /**< output files */
 };
 
+/** What --format or --out has named, in this order. */
+typedef struct Outputs {
+    const char *name[MAX_OUTPUTS];
+    int count;
+} Outputs;
+
 /** The grader's options. */
 typedef struct Options {
     int lab;              /**< 0: all */
@@ -37,13 +43,12 @@ typedef struct Options {
     const char
         *cluster; /**< for `trace` and `picture`: the output of common/bench/clusters.py, or NULL */
     bool measure; /**< print the number that students predict instead */
-    bool throughput;   /**< time a training run instead */
-    int tape;          /**< print this rank's tape in one case instead; -1: no */
-    int debug;         /**< run gdb on this rank instead; -1: no */
-    const char *stops; /**< the functions in which gdb stops, separated by blanks */
-    const char *format[MAX_OUTPUTS],
-        *out[MAX_OUTPUTS]; /**< files for the verdict, each in its format */
-    int formats, outs;     /**< numbers of formats and of files, which are equal */
+    bool throughput;       /**< time a training run instead */
+    bool tape;             /**< print a rank's tape in one case instead */
+    bool debug;            /**< run gdb on a rank instead */
+    int rank;              /**< for `tape` and `debug`: which one */
+    const char *stops;     /**< the functions in which gdb stops, separated by blanks */
+    Outputs formats, outs; /**< the files for the verdict, each in its format */
     Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
 

@@ -1,7 +1,5 @@
 /* build/grade: judges labs that make has built. Exit status: 0 for full marks, 1 for less (with
  * --make, that of make), 2 if it could not grade. */
-#include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
 #include <omp.h>
@@ -11,42 +9,18 @@
 
 #include "grader/judge/commands.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/output.h"
 
-static _Noreturn void usage(const char *what)
-{
-    give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [STACK=mine] [FORMAT=name OUT=file]"),
-                 "%s", what);
-}
-
-static uint64_t number(const char *text, const char *option, uint64_t largest)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || value > largest)
-        give_up_with(N_("choose such a number, or leave it out"),
-                     _("%s takes a number up to %llu, not '%.60s'"), option,
-                     (unsigned long long)largest, text);
-    return value;
-}
-
-static void wish_for(Sandbox *sandbox, const char *word)
-{
-    sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
-    if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage(_("SANDBOX=on grades only in a sandbox, SANDBOX=off only without one; by default "
-                "there is one where the system allows it"));
-}
+static const char *const how_to_grade =
+    N_("make grade [LAB=n] [SEED=n] [CASE=n] [STACK=mine] [FORMAT=name OUT=file]");
 
 static Options defaults(void)
 {
     static Sandbox sandbox;
     Options o = {.part = 1,
                  .only_case = -1,
-                 .debug = -1,
-                 .tape = -1,
                  .stops = "",
                  .author = "student",
                  .runners = "build/runners",
@@ -60,127 +34,89 @@ static Options defaults(void)
     return o;
 }
 
-static int part_named(const char *text)
+static bool read_part(const char *value, void *part, Problem *problem)
 {
-    char *end;
-    long part = strtol(text, &end, 10);
-    const Range labs = labs_of_part(part > 0 && part < lab_count() ? (int)part : 0);
-    if (*end || labs.begin == labs.end)
-        give_up_with(N_("labs 1 to 11 are part 1, the others part 2"),
-                     _("the course has no part %.60s"), text);
-    return (int)part;
+    const long number = strtol(value, &(char *){0}, 10);
+    const Range labs = labs_of_part(number > 0 && number < lab_count() ? (int)number : 0);
+    *(int *)part = (int)number;
+    return (labs.begin < labs.end && strspn(value, "0123456789") == strlen(value)) ||
+           problem_set(problem, NULL, "labs 1 to 11 are part 1, the others part 2",
+                       "the course has no part %.60s", value);
 }
 
-static int lab_named(const char *text)
+static bool read_lab(const char *value, void *lab, Problem *problem)
 {
-    char *end;
-    long number = strtol(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
-        return (int)number;
-    give_up_with(
-        N_("choose an existing lab, or omit LAB to grade all of part 1 (PART=2: all of part 2)"),
-        _("there is no lab %.60s: labs are numbered from %d to %d"), text, lab_at(0)->number,
-        lab_at(lab_count() - 1)->number);
+    const long number = strtol(value, &(char *){0}, 10);
+    *(int *)lab = (int)number;
+    return (*value && strspn(value, "0123456789") == strlen(value) && number <= INT_MAX &&
+            lab_of((int)number)) ||
+           problem_set(problem, NULL,
+                       "choose an existing lab, or omit LAB to grade all of part 1 (PART=2: all of "
+                       "part 2)",
+                       "there is no lab %.60s: labs are numbered from %d to %d", value,
+                       lab_at(0)->number, lab_at(lab_count() - 1)->number);
 }
 
-static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *value)
+static bool read_output(const char *value, void *outputs, Problem *problem)
 {
-    if (*count == MAX_OUTPUTS)
-        usage(_("too many outputs"));
-    list[(*count)++] = value;
+    Outputs *all = outputs;
+    return (all->count < MAX_OUTPUTS && (all->name[all->count++] = value)) ||
+           problem_set(problem, NULL, how_to_grade, "too many outputs");
 }
 
-static void read_option(Options *o, char letter, const char *value)
+static bool read_expected(const char *value, void *nothing, Problem *problem)
 {
-    if (letter == 'l')
-        o->lab = lab_named(value);
-    else if (letter == 'p')
-        o->part = part_named(value);
-    else if (letter == 's')
-        o->seed = number(value, "SEED", UINT64_MAX);
-    else if (letter == 'c')
-        o->only_case = (int)number(value, "CASE", 1000000);
-    else if (letter == 'u')
-        o->cpu_limit = (double)number(value, "--cpu-limit", 3600);
-    else if (letter == 'k')
-        add_output(o->format, &o->formats, value);
-    else if (letter == 'o')
-        add_output(o->out, &o->outs, value);
-    else if (letter == 'n')
-        o->since = atof(value);
-    else if (letter == 'b')
-        wish_for(o->sandbox, value);
-    else if (letter == 't')
-        o->tape = (int)number(value, "RANK", MAX_RANKS - 1);
-    else if (letter == 'e')
-        keep_expected(value);
-    else
-        o->debug = (int)number(value, "RANK", MAX_RANKS - 1);
+    keep_expected(value);
+    return true;
 }
 
 static Options options_of(int argc, char **argv)
 {
     Options o = defaults();
-    /* An option is read by its letter, or sets a string or a switch in Options. */
-    const struct {
-        const char *name;
-        char letter;
-        const char **text;
-        bool *on;
-    } choices[] = {{"lab", .letter = 'l'},
-                   {"part", .letter = 'p'},
-                   {"seed", .letter = 's'},
-                   {"case", .letter = 'c'},
-                   {"cpu-limit", .letter = 'u'},
-                   {"format", .letter = 'k'},
-                   {"out", .letter = 'o'},
-                   {"since", .letter = 'n'},
-                   {"sandbox", .letter = 'b'},
-                   {"expected", .letter = 'e'},
-                   {"debug", .letter = 'd'},
-                   {"tape", .letter = 't'},
-                   {"author", .text = &o.author},
-                   {"runners", .text = &o.runners},
-                   {"labs", .text = &o.labs},
-                   {"own", .text = &o.own},
-                   {"cases", .text = &o.cases},
-                   {"report", .text = &o.picture},
-                   {"stops", .text = &o.stops},
-                   {"cluster", .text = &o.cluster},
-                   {"may-send", .text = &o.may_send},
-                   {"make", .text = &o.make},
-                   {"margins", .on = &o.margins},
-                   {"trace", .on = &o.trace},
-                   {"measure", .on = &o.measure},
-                   {"throughput", .on = &o.throughput},
-                   {"list", .on = &o.list},
-                   {"short-lived", .on = &o.short_lived},
-                   {"sanitized", .on = &o.sandbox->sanitized},
-                   {"gpu", .on = &o.sandbox->gpu}};
-    enum { CHOICES = sizeof choices / sizeof *choices };
-    struct option known[CHOICES + 1] = {0};
-    for (int i = 0; i < CHOICES; i++)
-        known[i] = (struct option){choices[i].name, choices[i].on ? no_argument : required_argument,
-                                   NULL, i};
-    for (int i; (i = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (i == '?')
-            usage(_("unknown option"));
-        if (choices[i].text)
-            *choices[i].text = optarg;
-        else if (choices[i].on)
-            *choices[i].on = true;
-        else
-            read_option(&o, choices[i].letter, optarg);
-    }
-    if (optind < argc)
-        usage(_("too many arguments"));
-    if ((o.trace || o.measure || o.picture || o.tape >= 0 || o.debug >= 0 || o.may_send) && !o.lab)
-        give_up_with(o.trace        ? "make trace LAB=6"
-                     : o.measure    ? "make measure LAB=6"
-                     : o.picture    ? "make report LAB=6"
-                     : o.tape >= 0  ? "make tape LAB=6 RANK=1"
-                     : o.debug >= 0 ? "make debug LAB=6 RANK=1"
-                                    : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
+    const Option known[] = {
+        READ_OPTION("lab", &o.lab, read_lab),
+        READ_OPTION("part", &o.part, read_part),
+        NUMBER_OPTION("seed", &o.seed, 0, 0x1p53),
+        NUMBER_OPTION("case", &o.only_case, 0, 1e6),
+        NUMBER_OPTION("cpu-limit", &o.cpu_limit, 0, 3600),
+        NUMBER_OPTION("since", &o.since, 0, 1e12),
+        NUMBER_OPTION("rank", &o.rank, 0, MAX_RANKS - 1),
+        READ_OPTION("format", &o.formats, read_output),
+        READ_OPTION("out", &o.outs, read_output),
+        READ_OPTION("expected", NULL, read_expected),
+        WORD_OPTION("sandbox", &o.sandbox->wish, "auto|off|on"),
+        TEXT_OPTION("author", &o.author),
+        TEXT_OPTION("runners", &o.runners),
+        TEXT_OPTION("labs", &o.labs),
+        TEXT_OPTION("own", &o.own),
+        TEXT_OPTION("cases", &o.cases),
+        TEXT_OPTION("report", &o.picture),
+        TEXT_OPTION("stops", &o.stops),
+        TEXT_OPTION("cluster", &o.cluster),
+        TEXT_OPTION("may-send", &o.may_send),
+        TEXT_OPTION("make", &o.make),
+        FLAG_OPTION("margins", &o.margins),
+        FLAG_OPTION("trace", &o.trace),
+        FLAG_OPTION("tape", &o.tape),
+        FLAG_OPTION("debug", &o.debug),
+        FLAG_OPTION("measure", &o.measure),
+        FLAG_OPTION("throughput", &o.throughput),
+        FLAG_OPTION("list", &o.list),
+        FLAG_OPTION("short-lived", &o.short_lived),
+        FLAG_OPTION("sanitized", &o.sandbox->sanitized),
+        FLAG_OPTION("gpu", &o.sandbox->gpu),
+        {0},
+    };
+    Problem problem;
+    if (!options_read(known, argc, argv, how_to_grade, &problem))
+        give_up(&problem);
+    if ((o.trace || o.measure || o.picture || o.tape || o.debug || o.may_send) && !o.lab)
+        give_up_with(o.trace     ? "make trace LAB=6"
+                     : o.measure ? "make measure LAB=6"
+                     : o.picture ? "make report LAB=6"
+                     : o.tape    ? "make tape LAB=6 RANK=1"
+                     : o.debug   ? "make debug LAB=6 RANK=1"
+                                 : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
                      _("LAB is missing"));
     return o;
 }
@@ -188,12 +124,12 @@ static Options options_of(int argc, char **argv)
 static void must_have_outputs(const Options *o, const Format *formats[MAX_OUTPUTS])
 {
     Problem problem;
-    if (o->formats != o->outs)
+    if (o->formats.count != o->outs.count)
         give_up_with("FORMAT=junit OUT=grades.xml",
-                     o->formats < o->outs ? _("OUT needs a FORMAT")
-                                          : _("FORMAT needs an output file: set OUT"));
-    for (int i = 0; i < o->formats; i++)
-        if (!(formats[i] = format_of(o->format[i], &problem)))
+                     o->formats.count < o->outs.count ? _("OUT needs a FORMAT")
+                                                      : _("FORMAT needs an output file: set OUT"));
+    for (int i = 0; i < o->formats.count; i++)
+        if (!(formats[i] = format_of(o->formats.name[i], &problem)))
             give_up(&problem);
 }
 
@@ -204,9 +140,9 @@ static void keep(const Format *const formats[MAX_OUTPUTS], const Options *o, Ver
 {
     Problem problem;
     verdict->seconds = clock_now() - begin;
-    for (int i = 0; i < o->formats; i++) {
+    for (int i = 0; i < o->formats.count; i++) {
         char *text = formats[i]->writer(verdict);
-        bool written = write_file(o->out[i], &formats[i]->kind, text, &problem);
+        bool written = write_file(o->outs.name[i], &formats[i]->kind, text, &problem);
         free(text);
         if (!written)
             give_up(&problem);
@@ -261,7 +197,7 @@ int main(int argc, char **argv)
         give_up(&problem);
     if (o.trace)
         return trace_lab(&o);
-    if (o.tape >= 0)
+    if (o.tape)
         return tape_lab(&o);
     if (o.measure)
         return measure_lab(&o);
@@ -269,7 +205,7 @@ int main(int argc, char **argv)
         return time_training(&o);
     if (o.picture)
         return picture_lab(&o);
-    if (o.debug >= 0)
+    if (o.debug)
         return debug_lab(&o);
 
     LabResult *results = calloc((size_t)lab_count(), sizeof *results);

@@ -43,8 +43,8 @@ static void write_result(const Options *o, double tokens_per_second, double loss
                                       isolation, "labs", "tokens_per_second", tokens_per_second,
                                       "loss", isfinite(loss) ? json_real(loss) : json_null()),
                             JSON_INDENT(1));
-    for (int i = 0; i < o->outs; i++)
-        if (!write_file(o->out[i], NULL, text, &problem))
+    for (int i = 0; i < o->outs.count; i++)
+        if (!write_file(o->outs.name[i], NULL, text, &problem))
             give_up(&problem);
     free(text);
 }

@@ -121,7 +121,7 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
         return NULL;
     }
     const Case *c = choose(lab, o, cases, &index);
-    const int rank = o->tape >= 0 ? o->tape : o->debug;
+    const int rank = o->rank;
     printf(_("Lab %d  %s"), lab->number, _(lab->title));
     printf(", SEED=%llu CASE=%d%s\n", (unsigned long long)o->seed, index, _(":"));
     print_indented(stdout, page_of(stdout), case_text(c, text), "  ");
@@ -148,11 +148,11 @@ int tape_lab(const Options *o)
     Runs *runs = run_case_to_look_at(o, cases, &c);
     if (!runs)
         return 1;
-    TapePass *pass = tape_pass(runs->outcome[0].calls, o->tape, lab_of(o->lab)->file);
+    TapePass *pass = tape_pass(runs->outcome[0].calls, o->rank, lab_of(o->lab)->file);
     tape_print(stdout, page_of(stdout), pass);
     print_stop(c, &runs->outcome[0]);
     if (c->world > 1)
-        printf(_("\nthis is rank %d; RANK=%d shows another\n"), o->tape, o->tape ? 0 : 1);
+        printf(_("\nthis is rank %d; RANK=%d shows another\n"), o->rank, o->rank ? 0 : 1);
     free(pass);
     runs_free(runs);
     return 0;

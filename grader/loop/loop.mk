@@ -42,4 +42,4 @@ runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(l
 debug: $(BUILD)/grade
 	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
 	$(RELEASE)
-	$(call judge,$(RUNNERS)-for-gdb) --debug $(call quoted,$(or $(RANK),0)) --stops '$(STOPS)' $(SHOWN)
+	$(call judge,$(RUNNERS)-for-gdb) --debug $(call option,--rank,$(RANK)) --stops '$(STOPS)' $(SHOWN)

@@ -104,7 +104,7 @@ refused "a DIR that does not exist is refused" "cannot be read" DIR=nowhere
 refused "a DIR that is a file is refused" "cannot be read" DIR=class/notes.txt
 refused "a DIR without submissions is refused" "no submissions" DIR=none
 refused "NAMES=2 is refused" "NAMES cannot be '2'" DIR=class NAMES=2
-refused "a SEED that is not a number is refused" "SEED must be a number" DIR=class SEED=x
+refused "a SEED that is not a number is refused" "SEED cannot be" DIR=class SEED=x
 refused "an OUT that is no page is refused, before anything is graded" "is not a page of make report, make board or REPORT=1" DIR=class OUT=class/notes.txt
 refused "an OUT in a folder that does not exist is refused" "there is no folder" DIR=class OUT=nowhere/board.html
 check "what is refused leaves the page as it was" cmp -s before.html "$page"

@@ -78,7 +78,7 @@ check "a rank that continues runs to the end of the chosen case" goes_to_the_end
 check "the ranks leave no files behind" nothing_is_left
 check "without SEED and CASE, gdb shows the case that failed last, and stops in the forward pass" takes_what_failed
 check "a lab that does not build is reported as such" does_not_build
-check "a RANK out of range is one error" one_error "RANK takes a number" LAB=1 RANK=9
+check "a RANK out of range is one error" one_error "RANK cannot be" LAB=1 RANK=9
 check "the HINT about a RANK out of range is not about make grade" eval '! says "make grade"'
 check "a RANK that the case does not have is one error" one_error "this case has ranks 0 to" LAB=1 RANK=7
 check "a missing LAB is one error" one_error "LAB is missing"

@@ -47,7 +47,7 @@ cp full.json kept.json
 refused "a case that does not exist is refused, and an earlier file stays" "lab 1 has cases 0 to" --case 999 --format json --out kept.json
 check "the earlier file is as it was" cmp -s full.json kept.json
 refused "a format that does not exist is refused" "there is no format 'xml'" --format xml --out x
-refused "a seed beyond 64 bits is refused" "SEED takes a number" --seed 99999999999999999999
+refused "a seed beyond 64 bits is refused" "SEED cannot be" --seed 99999999999999999999
 refused "FORMAT alone is refused" "OUT" --format json
 refused "OUT alone is refused" "FORMAT" --out x
 refused "an OUT without a name is refused" "it has no name" --format json --out ''

@@ -79,9 +79,9 @@ check "the report shows the first error with its line and a caret" eval "grep -A
 limited() { (ulimit -f 0 && exec "$@") 2>&1 | cat; }
 refused "a gradebook that may write no file is one error" "File too large" limited build/gradebook --dir beside --out beside/grades.csv
 check "the table of an earlier run stays" [ "$(wc -l < beside/grades.csv)" = 2 ]
-refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
-refused "a SEED that is not a number is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
-refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999
+refused "JOBS=0 is refused" "JOBS cannot be" build/gradebook --dir many --out none.csv --jobs 0
+refused "a SEED that is not a number is refused" "SEED cannot be" build/gradebook --dir many --out none.csv --seed x
+refused "a SEED beyond 64 bits is refused" "SEED cannot be" build/gradebook --dir many --out none.csv --seed 99999999999999999999
 
 # Kills the gradebook once some verdicts exist.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
@@ -167,7 +167,7 @@ check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)"
 # ---- how they were isolated
 mkdir one
 cp -r many/wrong one/wrong
-refused "an invalid SANDBOX is refused" "SANDBOX=on grades only" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
+refused "an invalid SANDBOX is refused" "SANDBOX cannot be" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
 make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
 check "without a sandbox, the summary says so once" \
     [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with resource limits only: 2 labs' bare-reports/summary)" = 1 ]

@@ -76,11 +76,11 @@ for how in --text --seq=4; do
 done
 
 refused "--vocab is needed" "--vocab is missing" </dev/null
-refused "an unknown option is refused" "there is no option --vocabulary-file" --vocabulary-file x </dev/null
+refused "an unknown option is refused" "unknown option '--vocabulary-file'" --vocabulary-file x </dev/null
 refused "a value is needed" "--vocab needs a value" --vocab </dev/null
 refused "a stray argument is refused" "'films.txt'" --vocab "$vocabulary" films.txt </dev/null
 for seq in 1 0 2000000 -3 abc 12x '' 99999999999999999999; do
-    refused "--seq '$seq' is refused" "--seq is '$seq'" --vocab "$vocabulary" --seq "$seq" </dev/null
+    refused "--seq '$seq' is refused" "SEQ cannot be '$seq'" --vocab "$vocabulary" --seq "$seq" </dev/null
 done
 refused "a missing vocabulary is refused" "at $folder/none.txt" --vocab "$folder/none.txt" </dev/null
 grep -v -F '[UNK]' "$vocabulary" >"$folder/vocab.txt"

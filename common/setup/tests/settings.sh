@@ -22,7 +22,7 @@ refused() {
 # options_are FILE COMMAND: the options that the program's source reads are those that the table of
 # settings has for the command, besides the launcher's and the tests' own, and TEST.
 options_are() {
-    diff <(grep -oE '\{"[a-z-]+", OPTION' "$1" | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
+    diff <(grep -oE '_OPTION\("[a-z-]+"' "$1" | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
         <(common/setup/settings.sh options "$2" | tr ' ' '\n' | sed "s/=.*//${3:-}" | sort) > out
 }
 check "every option of the training program is a setting of make train, and no other" options_are common/train/config.c train
