@@ -21,7 +21,8 @@ Tensor *gelu_tanh(Tensor *x)
 {
     must_be_real("gelu_tanh", x);
     Tape *tape = tape_of("gelu_tanh", x, NULL);
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_not_partial(tape, "gelu_tanh", x));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_NOT_PARTIAL, "gelu_tanh", x, NULL, LAST));
     kernel_gelu_tanh_forward(tensor_count(x), reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, "gelu_tanh", gelu_tanh_gradient, y, 1, &x);
     if (node) {
@@ -57,8 +58,9 @@ Tensor *swiglu(Tensor *gate, Tensor *up)
         misuse("both must have the same shape", "swiglu: %s and %s", TENSOR_TEXT(gate),
                TENSOR_TEXT(up));
     Tape *tape = tape_of("swiglu", gate, up);
-    place_not_partial(tape, "swiglu", gate);
-    Tensor *y = tape_tensor(tape, REAL, gate->shape, place_alike(tape, "swiglu", gate, up));
+    place_result(tape, PLACE_NOT_PARTIAL, "swiglu", gate, NULL, LAST);
+    Tensor *y = tape_tensor(tape, REAL, gate->shape,
+                            place_result(tape, PLACE_ALIKE, "swiglu", gate, up, LAST));
     kernel_swiglu_forward(tensor_count(gate), reals(ready(gate)), reals(ready(up)), reals(y));
     Node *node = tape_operation(tape, "swiglu", swiglu_gradient, y, 2, (Tensor *[]){gate, up});
     if (node) {

@@ -86,7 +86,8 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
                             Tensor *v, Tensor *mask)
 {
     Tape *tape = tape_of(function, q, k);
-    Tensor *y = tape_tensor(tape, REAL, q->shape, place_alike(tape, function, q, k));
+    Tensor *y =
+        tape_tensor(tape, REAL, q->shape, place_result(tape, PLACE_ALIKE, function, q, k, LAST));
     int64_t rows = shape->batch * shape->heads * shape->positions;
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
@@ -140,8 +141,8 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     if (!mask)
         misuse("pass the mask on unchanged", "attention: the mask is NULL");
     Tape *tape = tape_of("attention", q, k);
-    place_alike(tape, "attention", k, v);
-    place_not_partial(tape, "attention", q);
+    place_result(tape, PLACE_ALIKE, "attention", k, v, LAST);
+    place_result(tape, PLACE_NOT_PARTIAL, "attention", q, NULL, LAST);
     const AttentionShape shape = shape_of(q, k, heads, factor, false);
     return attention_of("attention", &shape, q, k, v, mask);
 }
@@ -150,8 +151,8 @@ Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
 {
     check_arguments("attention_causal", true, q, k, v, mask, heads, factor);
     Tape *tape = tape_of("attention_causal", q, k);
-    place_alike(tape, "attention_causal", k, v);
-    place_heads(tape, "attention_causal", q);
+    place_result(tape, PLACE_ALIKE, "attention_causal", k, v, LAST);
+    place_result(tape, PLACE_HEADS, "attention_causal", q, NULL, LAST);
     const AttentionShape shape = shape_of(q, k, heads, factor, true);
     return attention_of("attention_causal", &shape, q, k, v, mask);
 }

@@ -21,7 +21,9 @@ Tensor *add_bias(Tensor *x, Tensor *bias)
                "add_bias: the bias %s does not fit x %s", TENSOR_TEXT(bias), TENSOR_TEXT(x));
     Tape *tape = tape_of("add_bias", x, bias);
     const int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_add_bias(tape, x, bias));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_ADD_BIAS, "add_bias", x, bias, LAST));
+    mark_by_positions(tape, x, &bias, 1);
     Tensor *zeros = tape_tensor(tape, INT32, SHAPE(rows), whole());
     backend_set_bytes(ints(zeros), 0, rows * (int64_t)sizeof(int32_t));
     kernel_lookup_forward(rows, columns, ints(zeros), reals(ready(bias)), reals(y));

@@ -40,7 +40,8 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
     if (shape.rank == 4)
         misuse("ids are [B,S]", "lookup: too many dimensions");
     shape.size[shape.rank++] = weight->shape.size[1];
-    Tensor *y = tape_tensor(tape, REAL, shape, place_lookup(tape, weight, shape.rank));
+    Tensor *y =
+        tape_tensor(tape, REAL, shape, place_result(tape, PLACE_LOOKUP, "lookup", ids, weight, 0));
     kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids), reals(ready(weight)),
                           reals(y));
     weight->is_table = true;
@@ -75,7 +76,8 @@ static Tensor *rows_at(Tensor *x, Tensor *numbers)
 {
     Tape *tape = tape_of("rows_at", x, numbers);
     const int64_t count = tensor_count(numbers), columns = shape_last(x->shape);
-    Tensor *y = tape_tensor(tape, REAL, SHAPE(1, count, columns), place_whole(tape, "rows_at", x));
+    Tensor *y = tape_tensor(tape, REAL, SHAPE(1, count, columns),
+                            place_result(tape, PLACE_ALL_OF_X, "rows_at", x, NULL, LAST));
     kernel_lookup_forward(count, columns, ints(numbers), reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, "rows_at", rows_gradient, y, 1, &x);
     if (node)
@@ -122,7 +124,8 @@ Tensor *add_positions(Tensor *x, Tensor *table)
         x->shape.size[2] != table->shape.size[1])
         misuse("the table has a row for each position",
                "add_positions: x %s does not fit the table %s", TENSOR_TEXT(x), TENSOR_TEXT(table));
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "add_positions", x));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_ALL_OF_X, "add_positions", x, NULL, LAST));
     int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];
     const real *rows = reals(ready(table)) + tape->batch.past * x->shape.size[2];
     for (int64_t i = 0; i < batch; i++)

@@ -27,7 +27,8 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
     Tape *tape = tape_of("rotary", x, NULL);
     const Rotary turn = {
         x->shape.size[0], x->shape.size[1], heads, x->shape.size[2] / heads, first, angles};
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_heads(tape, "rotary", x));
+    Tensor *y =
+        tape_tensor(tape, REAL, x->shape, place_result(tape, PLACE_HEADS, "rotary", x, NULL, LAST));
     kernel_rotary(&turn, false, reals(ready(x)), reals(y));
     tape->next = (Attributes){{{N_("heads"), .number = heads},
                                {N_("first position"), .number = (double)first},
@@ -64,7 +65,7 @@ Tensor *repeat_heads(Tensor *x, int heads, int times)
         misuse("it is the number of query heads that share a key-value head",
                "repeat_heads: %d times", times);
     Tape *tape = tape_of("repeat_heads", x, NULL);
-    const Placement placement = place_heads(tape, "repeat_heads", x);
+    const Placement placement = place_result(tape, PLACE_HEADS, "repeat_heads", x, NULL, LAST);
     if (times == 1)
         return x;
     const int64_t width = x->shape.size[2], size = width / heads, count = tensor_count(x);

@@ -183,7 +183,7 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     check_linear(x, weight, bias);
     Tape *tape = tape_of("linear", x, weight);
     must_be_cut_evenly(tape, "linear", weight);
-    Placement placement = place_linear(tape, x, weight);
+    Placement placement = place_result(tape, PLACE_LINEAR, "linear", x, weight, LAST);
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
     weight->is_multiplied = true;
     Tensor *y = tape_tensor(tape, REAL, shape_of_outputs(x->shape, weight), placement);

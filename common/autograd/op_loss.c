@@ -33,7 +33,7 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
 {
     check_labels(logits, labels);
     Tape *tape = tape_of("cross entropy", logits, labels);
-    place_whole(tape, "cross entropy", logits);
+    place_result(tape, PLACE_ALL_OF_X, "cross entropy", logits, NULL, LAST);
     int64_t rows = logits->shape.size[0], classes = logits->shape.size[1];
     Tensor *each = tape_host_tensor(tape, REAL, SHAPE(rows), whole());
     Tensor *dlogits = tape_tensor(tape, REAL, logits->shape, whole());

@@ -47,7 +47,9 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("layer_norm", x, weight);
     Tensor *const weights[] = {weight, bias};
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_rows(tape, "layer_norm", x, weights, 2));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_ROWS, "layer_norm", x, NULL, LAST));
+    mark_by_positions(tape, x, weights, 2);
     Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
     kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)),
                               reals(ready(bias)), epsilon, reals(y), reals(moments),
@@ -91,7 +93,9 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
     must_fit("rms_norm", x, weight);
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("rms_norm", x, weight);
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_rows(tape, "rms_norm", x, &weight, 1));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_ROWS, "rms_norm", x, NULL, LAST));
+    mark_by_positions(tape, x, &weight, 1);
     Tensor *rstd = tape_tensor(tape, REAL, SHAPE(rows), whole());
     kernel_rms_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), epsilon, reals(y),
                             reals(rstd));

@@ -80,8 +80,11 @@ Tensor *part(Tensor *x, int dim, int k, int n)
                            "part; its rank in the world may be larger")
                       : N_("parts are numbered from 0"),
                "part: there is no part %d of %d", k, n);
+    const Placement placement = tape->recording || !is_split(tape)
+                                    ? place_result(tape, PLACE_PART, "part", x, NULL, dim)
+                                    : (Placement){UNKNOWN, 0};
     return taken("part", x, dim, k, n, shape_with(x->shape, dim, x->shape.size[dim] / n),
-                 place_part(tape, x, dim));
+                 placement);
 }
 
 Tensor *take(Tensor *x, int dim, int i)
@@ -92,7 +95,7 @@ Tensor *take(Tensor *x, int dim, int i)
     if (i < 0 || i >= x->shape.size[dim])
         misuse("elements are numbered from 0", "take: dimension %d of %s has no element %d", dim,
                TENSOR_TEXT(x), i);
-    const Placement placement = place_slice(tape, x, dim);
+    const Placement placement = place_result(tape, PLACE_TAKE, "take", x, NULL, dim);
     Shape shape = x->shape;
     shape.rank--;
     for (int d = dim; d < shape.rank; d++)

@@ -23,7 +23,8 @@ Tensor *gelu(Tensor *x)
 {
     must_be_real("gelu", x);
     Tape *tape = tape_of("gelu", x, NULL);
-    Tensor *y = tape_later(tape, x->shape, place_not_partial(tape, "gelu", x));
+    Tensor *y =
+        tape_later(tape, x->shape, place_result(tape, PLACE_NOT_PARTIAL, "gelu", x, NULL, LAST));
     Node *node = tape_operation(tape, "gelu", gelu_gradient, y, 1, &x);
     if (node) {
         node_keep(node, 0, x);
@@ -136,7 +137,8 @@ Tensor *add(Tensor *x, Tensor *y)
     if (!shape_equal(x->shape, y->shape))
         misuse("both must have the same shape", "add: %s and %s", TENSOR_TEXT(x), TENSOR_TEXT(y));
     Tape *tape = tape_of("add", x, y);
-    Tensor *z = tape_tensor(tape, REAL, x->shape, place_alike(tape, "add", x, y));
+    Tensor *z =
+        tape_tensor(tape, REAL, x->shape, place_result(tape, PLACE_ALIKE, "add", x, y, LAST));
     kernel_vector_add(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));
     tape_operation(tape, "add", add_gradient, z, 2, (Tensor *[]){x, y});
     return z;
@@ -159,7 +161,8 @@ Tensor *first_token(Tensor *x)
         misuse("it takes [B,S,H]", "first_token: x %s", TENSOR_TEXT(x));
     Tape *tape = tape_of("first_token", x, NULL);
     int64_t batch = x->shape.size[0], positions = x->shape.size[1], columns = x->shape.size[2];
-    Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns), place_first_token(tape, x));
+    Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns),
+                            place_result(tape, PLACE_FIRST_TOKEN, "first_token", x, NULL, 1));
     kernel_copy_rows(batch, columns, reals(ready(x)), positions * columns, reals(y), columns);
     tape_operation(tape, "first_token", first_token_gradient, y, 1, &x);
     return y;

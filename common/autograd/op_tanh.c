@@ -13,7 +13,8 @@ Tensor *tanh_of(Tensor *x)
 {
     must_be_real("tanh_of", x);
     Tape *tape = tape_of("tanh_of", x, NULL);
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_not_partial(tape, "tanh_of", x));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_NOT_PARTIAL, "tanh_of", x, NULL, LAST));
     kernel_tanh_forward(tensor_count(x), reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, "tanh", tanh_gradient, y, 1, &x);
     if (node)

@@ -43,7 +43,7 @@ Tensor *row_max(Tensor *x)
 {
     must_have_columns("row_max", x);
     Tape *tape = tape_of("row_max", x, NULL);
-    const Placement placement = place_row_max(tape, x);
+    const Placement placement = place_result(tape, PLACE_ROW_MAX, "row_max", x, NULL, LAST);
     Tensor *most = tape_tensor(tape, REAL, without_last(x->shape), placement);
     kernel_row_max(rows_of(x), shape_last(x->shape), reals(ready(x)), reals(most));
     return most;
@@ -63,7 +63,8 @@ Tensor *row_sum_exp(Tensor *x, Tensor *most)
     must_have_columns("row_sum_exp", x);
     must_be_of_rows("row_sum_exp", x, most);
     Tape *tape = tape_of("row_sum_exp", x, most);
-    Tensor *sums = tape_tensor(tape, REAL, most->shape, place_row_sum(tape, "row_sum_exp", x));
+    Tensor *sums = tape_tensor(tape, REAL, most->shape,
+                               place_result(tape, PLACE_ROW_SUM, "row_sum_exp", x, NULL, LAST));
     kernel_row_sum_exp_forward(rows_of(x), shape_last(x->shape), reals(ready(x)),
                                reals(ready(most)), reals(sums));
     Node *node =
@@ -104,7 +105,8 @@ Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids)
     must_be_of_rows("row_pick", x, most);
     check_columns(x, ids);
     Tape *tape = tape_of("row_pick", x, most);
-    Tensor *y = tape_tensor(tape, REAL, most->shape, place_row_sum(tape, "row_pick", x));
+    Tensor *y = tape_tensor(tape, REAL, most->shape,
+                            place_result(tape, PLACE_ROW_SUM, "row_pick", x, NULL, LAST));
     kernel_row_pick_forward(rows_of(x), shape_last(x->shape), reals(ready(x)), reals(ready(most)),
                             ints(ids), reals(y));
     Node *node =
@@ -157,7 +159,8 @@ Tensor *logarithm(Tensor *x)
 {
     must_be_real("logarithm", x);
     Tape *tape = tape_of("logarithm", x, NULL);
-    Tensor *y = tape_tensor(tape, REAL, x->shape, place_not_partial(tape, "logarithm", x));
+    Tensor *y = tape_tensor(tape, REAL, x->shape,
+                            place_result(tape, PLACE_NOT_PARTIAL, "logarithm", x, NULL, LAST));
     kernel_logarithm_forward(tensor_count(x), reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, "logarithm", logarithm_gradient, y, 1, &x);
     if (node)
@@ -185,7 +188,8 @@ Tensor *subtract(Tensor *x, Tensor *y)
         misuse("both must have the same shape", "subtract: %s and %s", TENSOR_TEXT(x),
                TENSOR_TEXT(y));
     Tape *tape = tape_of("subtract", x, y);
-    Tensor *z = tape_tensor(tape, REAL, x->shape, place_alike(tape, "subtract", x, y));
+    Tensor *z =
+        tape_tensor(tape, REAL, x->shape, place_result(tape, PLACE_ALIKE, "subtract", x, y, LAST));
     kernel_vector_subtract(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));
     tape_operation(tape, "subtract", subtract_gradient, z, 2, (Tensor *[]){x, y});
     return z;
@@ -224,7 +228,9 @@ Tensor *mean_over_tokens(Tensor *x, Tensor *targets)
                "mean_over_tokens: x %s does not fit the targets %s", TENSOR_TEXT(x),
                TENSOR_TEXT(targets));
     Tape *tape = tape_of("mean_over_tokens", x, targets);
-    Tensor *mean = tape_host_tensor(tape, REAL, SHAPE(1), place_whole(tape, "mean_over_tokens", x));
+    Tensor *mean =
+        tape_host_tensor(tape, REAL, SHAPE(1),
+                         place_result(tape, PLACE_ALL_OF_X, "mean_over_tokens", x, NULL, LAST));
     const HostView view = host_view_read(reals(ready(x)), tensor_count(x));
     double sum = 0;
     for (int64_t i = 0; i < view.count; i++)

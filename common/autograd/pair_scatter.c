@@ -9,5 +9,7 @@ Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)
                            .mesh = mesh,
                            .along = {scatter_forward, scatter_backward},
                            .dim = shape_dim("scatter", x->shape, dim)};
-    return call_pair(call, x, place_scatter(tape_of("scatter", x, NULL), x, call.dim));
+    return call_pair(
+        call, x,
+        place_result(tape_of("scatter", x, NULL), PLACE_SCATTER, "scatter", x, NULL, call.dim));
 }

@@ -19,7 +19,9 @@ Tensor *gather_sequence(Tensor *x, const Mesh *mesh)
         .mesh = mesh,
         .resizes = true,
         .runs_again = true};
-    return call_pair(call, x, place_gather_sequence(tape_of("gather_sequence", x, NULL), x));
+    return call_pair(call, x,
+                     place_result(tape_of("gather_sequence", x, NULL), PLACE_GATHER_SEQUENCE,
+                                  "gather_sequence", x, NULL, 1));
 }
 
 Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
@@ -30,5 +32,7 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                            .mesh = mesh,
                            .resizes = true};
     Tape *tape = tape_of("reduce_scatter_sequence", x, NULL);
-    return call_pair(call, x, place_reduce_scatter_sequence(tape, x));
+    return call_pair(
+        call, x,
+        place_result(tape, PLACE_REDUCE_SCATTER_SEQUENCE, "reduce_scatter_sequence", x, NULL, 1));
 }

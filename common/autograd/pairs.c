@@ -7,7 +7,9 @@ Tensor *duplication(Tensor *x, const Mesh *mesh)
     must_be_real("duplication", x);
     const PairCall call = {.op = {"duplication", duplication_forward, duplication_backward},
                            .mesh = mesh};
-    return call_pair(call, x, place_duplication(tape_of("duplication", x, NULL), x));
+    return call_pair(call, x,
+                     place_result(tape_of("duplication", x, NULL), PLACE_DUPLICATION, "duplication",
+                                  x, NULL, LAST));
 }
 
 Tensor *all_reduce(Tensor *x, const Mesh *mesh)
@@ -15,7 +17,9 @@ Tensor *all_reduce(Tensor *x, const Mesh *mesh)
     must_be_real("all_reduce", x);
     const PairCall call = {.op = {"all_reduce", all_reduce_forward, all_reduce_backward},
                            .mesh = mesh};
-    return call_pair(call, x, place_all_reduce(tape_of("all_reduce", x, NULL), x));
+    return call_pair(call, x,
+                     place_result(tape_of("all_reduce", x, NULL), PLACE_ALL_REDUCE, "all_reduce", x,
+                                  NULL, LAST));
 }
 
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
@@ -25,5 +29,7 @@ Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
                            .mesh = mesh,
                            .along = {all_gather_forward, all_gather_backward},
                            .dim = shape_dim("all_gather", x->shape, dim)};
-    return call_pair(call, x, place_all_gather(tape_of("all_gather", x, NULL), x, call.dim));
+    return call_pair(call, x,
+                     place_result(tape_of("all_gather", x, NULL), PLACE_ALL_GATHER, "all_gather", x,
+                                  NULL, call.dim));
 }

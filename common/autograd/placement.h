@@ -15,62 +15,50 @@ bool is_split(const Tape *tape);
 /** Rejects a weight with shards of different sizes: the results could not be joined. */
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight);
 
-/** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
- *  split in the same way; a weight split along another dimension gives this rank's columns. */
-Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
+/** What an operation asks of its arguments, and what it makes of them: rows of the table in
+ *  placement.c. */
+typedef enum Law {
+    /** x W^T. A weight split along its last dimension gives a partial sum, and needs x split in the
+     *  same way; a weight split along another dimension gives this rank's columns. */
+    PLACE_LINEAR = 1 << 0,
+    /** x + bias: x holds this rank's columns if the bias is split; otherwise x is whole, not
+     *  copied, or holds this rank's rows. */
+    PLACE_ADD_BIAS = 1 << 1,
+    /** Rows of the table y: in shard(0) it gives a partial sum, in shard(1) this rank's columns. */
+    PLACE_LOOKUP = 1 << 2,
+    PLACE_ALIKE = 1 << 3, /**< an element-wise function of x and y, which have the same placement */
+    PLACE_NOT_PARTIAL = 1 << 4, /**< a nonlinear function: not of each term of a sum */
+    PLACE_HEADS = 1 << 5,    /**< of each head at each position: whole, or heads of all positions */
+    PLACE_ROWS = 1 << 6,     /**< of each row, with weights that every rank holds */
+    PLACE_ALL_OF_X = 1 << 7, /**< of whole rows on every rank */
+    PLACE_ROW_MAX = 1 << 8,  /**< maxima of rows: unknown if each rank has some columns */
+    PLACE_ROW_SUM = 1 << 9,  /**< sums over rows: a partial sum if each rank has some columns */
+    PLACE_FIRST_TOKEN = 1 << 10, /**< [B,S,H] -> [B,H] */
+    PLACE_TAKE = 1 << 11,        /**< x[..,i,..] along `dim`, along which x must not be split */
+    PLACE_PART = 1 << 12, /**< part k of x along `dim`: unknown, ranks may take different parts */
+    PLACE_DUPLICATION = 1 << 13,     /**< f: x is whole, the result copied */
+    PLACE_ALL_REDUCE = 1 << 14,      /**< g: x is a partial sum, the result whole */
+    PLACE_ALL_GATHER = 1 << 15,      /**< x is a shard along `dim`, the result whole */
+    PLACE_GATHER_SEQUENCE = 1 << 16, /**< x is a shard of the positions, the result copied */
+    PLACE_REDUCE_SCATTER_SEQUENCE =
+        1 << 17,             /**< x is a partial sum, the result a shard of positions */
+    PLACE_SCATTER = 1 << 18, /**< x is whole, the result a shard along `dim` */
+} Law;
 
-/** linear()'s HINT for an x that is not split and a weight that is split along its inputs. */
-extern const char *const linear_takes_shard;
+/** The placement of the operation's result. Reports a broken rule.
+ *  @param function the operation's name, for the report
+ *  @param y the second argument: another operand, a weight or a bias; or NULL
+ *  @param dim the dimension in question; negative: from the end. It is the last one for a product, a
+ *  bias, heads and rows, that of the positions for the first token; PLACE_ALIKE ignores it. */
+Placement place_result(const Tape *tape, Law law, const char *function, const Tensor *x,
+                       const Tensor *y, int dim);
 
-/** The placement of x + bias: x holds this rank's columns if the bias is split; otherwise x is
- *  whole, not copied, or holds this rank's rows (see place_rows()). */
-Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);
-/** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) this
- *  rank's columns. */
-Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
-/** The placement of an element-wise function of x and y: both must have the same placement. */
-Placement place_alike(const Tape *tape, const char *function, const Tensor *x, const Tensor *y);
+/** If x holds this rank's rows only, marks the weights that are applied to each row: their
+ *  gradients are partial sums. */
+void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights, int count);
 
-/** For a nonlinear element-wise function, which must not be applied to a partial sum. */
-Placement place_not_partial(const Tape *tape, const char *function, const Tensor *x);
-
-/** For a function of each head at each position: x is whole, or holds this rank's heads of all
- *  positions. */
-Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
-
-/** For a function of each row with weights that every rank holds: x is whole, or holds this rank's
- *  rows. In the second case, the gradients of the weights are partial sums, so place_rows() marks
- *  `weights`. */
-Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
-                     Tensor *const *weights, int count);
-
-/** For a function that needs whole rows on every rank. */
-Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
-
-/** The placement of the maxima of rows: unknown if x is split by columns, because each rank has the
- *  maxima of its own columns. */
-Placement place_row_max(const Tape *tape, const Tensor *x);
-/** The placement of sums over rows: a partial sum if x is split by columns. */
-Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x);
 /** Is x split along its last dimension, or is its placement unknown? */
 bool may_be_columns(const Tensor *x);
 
-/** [B,S,H] -> [B,H] */
-Placement place_first_token(const Tape *tape, const Tensor *x);
-
-/** f: x must be whole; the result is copied. */
-Placement place_duplication(const Tape *tape, const Tensor *x);
-/** g: x must be a partial sum; the result is whole. */
-Placement place_all_reduce(const Tape *tape, const Tensor *x);
-/** The gather along `dim`: x must be a shard along it; the result is whole. */
-Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
-/** The gather of the positions: x must be a shard of them; the result is copied. */
-Placement place_gather_sequence(const Tape *tape, const Tensor *x);
-/** The reduce-scatter: x must be a partial sum; the result is a shard of the positions. */
-Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x);
-/** The scatter along `dim`: x must be whole; the result is a shard along it. */
-Placement place_scatter(const Tape *tape, const Tensor *x, int dim);
-/** Part k of x along `dim`: the placement is unknown, because ranks may take different parts. */
-Placement place_part(const Tape *tape, const Tensor *x, int dim);
-/** x[..,i,..] along `dim`, along which x must not be split. */
-Placement place_slice(const Tape *tape, const Tensor *x, int dim);
+/** linear()'s HINT for an x that is not split and a weight that is split along its inputs. */
+extern const char *const linear_takes_shard;

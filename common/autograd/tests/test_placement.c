@@ -217,16 +217,20 @@ static Placement placement_of(const char *name)
 
 static Placement placement_of_pair(const char *operation, Tensor *x)
 {
-    if (strcmp(operation, "duplication") == 0)
-        return place_duplication(tape, x);
-    if (strcmp(operation, "scatter") == 0)
-        return place_scatter(tape, x, 2);
-    if (strcmp(operation, "gather_sequence") == 0)
-        return place_gather_sequence(tape, x);
-    if (strcmp(operation, "reduce_scatter_sequence") == 0)
-        return place_reduce_scatter_sequence(tape, x);
-    return strcmp(operation, "all_reduce") == 0 ? place_all_reduce(tape, x)
-                                                : place_all_gather(tape, x, 2);
+    static const struct {
+        const char *name;
+        Law law;
+        int dim;
+    } pairs[] = {{"duplication", PLACE_DUPLICATION, LAST},
+                 {"all_reduce", PLACE_ALL_REDUCE, LAST},
+                 {"all_gather", PLACE_ALL_GATHER, LAST},
+                 {"scatter", PLACE_SCATTER, LAST},
+                 {"gather_sequence", PLACE_GATHER_SEQUENCE, 1},
+                 {"reduce_scatter_sequence", PLACE_REDUCE_SCATTER_SEQUENCE, 1}};
+    int i = 0;
+    while (strcmp(pairs[i].name, operation) != 0)
+        i++;
+    return place_result(tape, pairs[i].law, operation, x, NULL, pairs[i].dim);
 }
 
 static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
