@@ -158,7 +158,9 @@ foreign_file() {
         read -d '' -a words < "$rule" || true
         files+=("${words[@]:1}")
     done
-    mapfile -t paths < <(realpath -m -- "${folders[@]}" "$object.s" common/{balise,balise_mpi,base/ids}.h "${files[@]}")
+    files=("${folders[@]}" "$object.s" common/{balise,balise_mpi,base/ids}.h "${files[@]}")
+    mapfile -t paths < <(printf '%s\0' "${files[@]}" | xargs -0 realpath -m --)
+    ((${#paths[@]} == ${#files[@]})) || return 1 # too many, or too long
     folders=("${paths[@]:0:${#folders[@]}}")
     paths=("${paths[@]:${#folders[@]}}")
     # Of the lab's own folder, make notices changes of files in it that are not hidden.
@@ -170,8 +172,9 @@ foreign_file() {
             case $file in "$own"/*/* | "$own"/.*) ;; "$folder"/*) continue 2 ;; esac
         done
         echo "$file"
-        return
+        return 0
     done
+    return 0
 }
 
 # denied_file: the existing file that the enclosed compiler or assembler could not read, or nothing.
@@ -183,7 +186,7 @@ denied_file() {
 
 check_files() {
     local foreign
-    foreign=$(foreign_file)
+    foreign=$(foreign_file) || too_large
     [ -n "$foreign" ] || [ "$status" = 0 ] || foreign=$(denied_file)
     [ -z "$foreign" ] || [ "$foreign" != "$(realpath -- "$source")" ] ||
         refuse "$(said 'lab %s is a link to %s, outside of its folder (%s)' "$lab" "$foreign" "$source")" \
@@ -192,11 +195,12 @@ check_files() {
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files beside the lab, not hidden and not in a folder of their own")"
 }
 
-# tail_call: a jump out of a function, which takes its frame off the stack. The flags forbid it, but
-# an attribute can ask for it. Where a jump to a computed address leads is unknown; a switch jumps
-# through a table of local labels.
+# tail_call: a jump out of a function, which takes its frame off the stack, or a part of a function
+# that stands elsewhere, in which the stack does not tell the function. The flags forbid both, but an
+# attribute can ask for them. Where a jump to a computed address leads is unknown; a switch jumps
+# through a table of local labels. Prints "none" if it has read all and found none.
 tail_call() {
-    LC_ALL=C awk '$1 ~ /^(notrack|bnd)$/ { $1 = ""; $0 = $0 } $1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|\.cold(\.[0-9]+)?$|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ { print; exit }' "$object.s"
+    LC_ALL=C awk '$1 ~ /^(notrack|bnd)$/ { $1 = ""; $0 = $0 } $1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ || $1 ~ /\.cold(\.[0-9]+)?:$/ { found = 1; exit } END { print found ? "a jump" : "none" }' "$object.s"
 }
 
 rm -f "$object".{failed,read,assembled,messages*}
@@ -230,7 +234,9 @@ if [ "$status" != 0 ]; then
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files
-[ -z "$(tail_call)" ] || refuse "$(said 'lab %s jumps into another function, or to an address that it computes (%s)' "$lab" "$source")" \
+jump=$(tail_call) || jump=
+[ -n "$jump" ] || too_large
+[ "$jump" = none ] || refuse "$(said 'lab %s jumps into another function, or to an address that it computes (%s)' "$lab" "$source")" \
     "$(say 'call functions, and leave out goto * and the attributes optimize and musttail')"
 list_object
 check_sections

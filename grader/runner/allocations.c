@@ -138,12 +138,25 @@ GRADED(void *, calloc, size_t count, size_t size)
     return registered(calloc(1, bytes + BEHIND), bytes, bytes);
 }
 
+static void fill_and_free(void *block)
+{
+    if (block && BEHIND > 0) /* a later read finds no numbers */
+        memset(block, UNTOUCHED, malloc_usable_size(block));
+    __asm__ volatile("" : : "r"(block) : "memory"); /* compilers leave out writes before free() */
+    free(block);
+}
+
+/* The block always moves, so that a pointer to the old one is found. */
 GRADED(void *, realloc, void *block, size_t bytes)
 {
     must_fit(bytes);
-    size_t before = block ? asked_for(block) : 0;
+    const size_t before = block ? asked_for(block) : 0, kept = before < bytes ? before : bytes;
+    void *moved = malloc(bytes + BEHIND);
     given_back(block);
-    return registered(realloc(block, bytes + BEHIND), bytes, before < bytes ? before : bytes);
+    if (moved && kept)
+        memcpy(moved, block, kept);
+    fill_and_free(block);
+    return registered(moved, bytes, kept);
 }
 
 GRADED(void *, reallocarray, void *block, size_t count, size_t size)
@@ -234,9 +247,7 @@ GRADED(int, __asprintf_chk, char **out, int flag, const char *format, ...)
 GRADED(void, free, void *block)
 {
     given_back(block);
-    if (block && BEHIND > 0) /* a later read finds no numbers */
-        memset(block, UNTOUCHED, malloc_usable_size(block));
-    free(block);
+    fill_and_free(block);
 }
 
 /* The memory of a layer is the model's, which frees it. */

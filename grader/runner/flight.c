@@ -18,13 +18,16 @@ static size_t length(Piece piece)
 
 size_t bytes_side_by_side(double count, MPI_Datatype type)
 {
-    int size;
+    int size, numbers, combiner;
     MPI_Aint low, extent;
     if (count <= 0 || type == MPI_DATATYPE_NULL)
         return 0;
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &low, &extent);
-    return low == 0 && extent == size ? (size_t)count * (size_t)size : 0;
+    PMPI_Type_get_envelope(type, &numbers, &numbers, &numbers, &combiner);
+    /* MPI's own types of two numbers may have a gap that belongs to them. */
+    const bool whole = extent == size || combiner == MPI_COMBINER_NAMED;
+    return low == 0 && whole ? (size_t)count * (size_t)extent : 0;
 }
 
 Piece piece_of(const void *buffer, double count, MPI_Datatype type)
@@ -59,6 +62,10 @@ void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool i
     next.out = out;
     next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
     next.landing = malloc(bytes);
+    if (!next.landing) { /* far more elements than any buffer holds */
+        next = (Flight){0};
+        return out;
+    }
     memcpy(next.landing, out, next.marked);
     mark(out, next.marked);
     return next.landing;

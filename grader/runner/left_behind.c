@@ -182,6 +182,11 @@ int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *out
     MADE(out, PMPI_Group_incl(group, count, ranks, out));
 }
 
+int MPI_Group_range_incl(MPI_Group group, int count, int ranges[][3], MPI_Group *out)
+{
+    MADE(out, PMPI_Group_range_incl(group, count, ranges, out));
+}
+
 int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group *out)
 {
     MADE(out, PMPI_Group_excl(group, count, ranks, out));

@@ -37,6 +37,7 @@ static struct {
     jmp_buf case_ends;
     int rank;
     int points; /* occasions in this case on which a rank came late, or could have */
+    int notes;  /* broken placement rules in this case */
 } runner;
 
 static void nap(long microseconds)
@@ -65,7 +66,9 @@ void run_noted(Problem *problem, Harm harm, void *address)
     static const Check checks[] = {[HARMS_RESULTS] = FORWARD,
                                    [HARMS_GRADIENTS] = WEIGHT_GRADIENT,
                                    [HARMS_GRADIENT_OF_X] = INPUT_GRADIENT};
-    write_problem(NOTE, checks[harm], problem, address);
+    enum { ENOUGH = 64 };
+    if (++runner.notes <= ENOUGH)
+        write_problem(NOTE, checks[harm], problem, address);
 }
 
 void run_place(char *text, size_t size)
@@ -154,9 +157,9 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     Traffic now = recorder_traffic();
     end_if_found();
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, TRAFFIC_NUMBERS, &numbers);
-    numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);
-    numbers[COLLECTIVES] =
-        (double)(now.calls - before.calls) + beyond(now.made - before.made, COMMUNICATORS);
+    const double made = beyond(now.made - before.made, COMMUNICATORS); /* by colors, for example */
+    numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY) + made;
+    numbers[COLLECTIVES] = (double)(now.calls - before.calls) + made;
     numbers[SPLIT_BY_ROWS] = sizes->vocabulary;
     numbers[FIRST_CALL] = (double)calls_before;
     numbers[END_CALL] = (double)calls_so_far();
@@ -228,7 +231,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, c, number);
     guard_begin();
     sanitizer_begin();
-    runner.points = 0;
+    runner.points = runner.notes = 0;
     bool complete = setjmp(runner.case_ends) == 0;
     if (complete) {
         atomic_store(&runner.header->state, RUNNING);

@@ -39,11 +39,16 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
         return;
     if (call->from == ANYBODY)
         call->from = launch_rank(comm, status->MPI_SOURCE);
+    static int last[MAX_RANKS]; /* tag of each rank */
+    const int tag = status->MPI_TAG;
     int count = 1;
     PMPI_Get_count(status, MPI_BYTE, &count);
-    if (call->from_tag == ANY_TAG && count == 0)
-        charge(false, 1, MPI_INT); /* the tag is the message */
-    call->from_tag = status->MPI_TAG;
+    const bool known = call->from >= 0 && call->from < MAX_RANKS && last[call->from] == tag;
+    if (call->from_tag == ANY_TAG && (count == 0 || !known))
+        charge(false, 1, MPI_INT); /* the tag says something */
+    if (call->from >= 0 && call->from < MAX_RANKS)
+        last[call->from] = tag;
+    call->from_tag = tag;
 }
 
 /* The rank whose message a wildcard receive takes; waits until there is one. MPI may take messages

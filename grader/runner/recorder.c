@@ -178,9 +178,14 @@ int leave(int result)
     return result;
 }
 
+int64_t operations_so_far(void)
+{
+    return work_so_far() + atomic_load(&recorder.rings->operations);
+}
+
 int64_t progress(void)
 {
-    return calls_so_far() + work_so_far() + atomic_load(&recorder.rings->operations);
+    return calls_so_far() + operations_so_far();
 }
 
 /* What this rank is charged, in numbers of 4 bytes. */

@@ -85,6 +85,8 @@ int leave(int result);
 void stays_in(Call *call);
 /** Ends such a call. */
 void stays_no_longer(Call *call);
+/** A number that changes with each operation and each product. */
+int64_t operations_so_far(void);
 /** A number that changes with each recorded call, each operation and each product. */
 int64_t progress(void);
 /** Call this in a case when a poll (MPI_Test, MPI_Iprobe) has found nothing. *call becomes the call

@@ -16,8 +16,8 @@ typedef struct Started {
     int64_t index; /* index of the call */
     Flight flight;
     int tests;
-    int64_t series; /* the last series of polls in which it was tested */
-    int in_series;  /* how often in it */
+    int64_t series; /* operations_so_far() when it was last tested */
+    int in_series;  /* how often since */
 } Started;
 
 static struct {
@@ -28,11 +28,10 @@ static struct {
 /* A series of polls in vain, with no other call and no operation in between. If it asks for the same
  * thing often, the rank counts as waiting: the record has a call that lasts from then on. */
 static struct {
-    int64_t index;  /* of that call, or -1 */
-    int64_t vain;   /* so many polls in the series */
-    int64_t since;  /* progress() before the last of them */
-    int64_t series; /* its number */
-    bool mixed;     /* for messages of several kinds: no one call says what the rank waits for */
+    int64_t index; /* of that call, or -1 */
+    int64_t vain;  /* so many polls in the series */
+    int64_t since; /* progress() before the last of them */
+    bool mixed;    /* for messages of several kinds: no one call says what the rank waits for */
 } polls = {.index = -1};
 
 /* Requests left over from an earlier case keep their memory, to which MPI may still write. A case may
@@ -239,7 +238,6 @@ void poll_ends(void)
         stays_no_longer(call);
     polls.index = -1;
     polls.vain = 0;
-    polls.series++;
     polls.mixed = false;
 }
 
@@ -271,17 +269,19 @@ void poll_is_mixed(void)
     polls.mixed = true;
 }
 
-/* How often this series of polls has asked for the request for which it has asked most often. */
+/* How often the rank has asked for one of these requests, at most, without an operation in between.
+ * Other calls in between change nothing. */
 static int asked_most(const Ending *e)
 {
+    const int64_t series = operations_so_far();
     int most = 0;
     for (int i = 0; i < e->count; i++)
         for (int k = 0; k < requests.count; k++) {
             Started *s = &requests.started[k];
             if (s->request != e->before[i])
                 continue;
-            s->in_series = s->series == polls.series ? s->in_series + 1 : 1;
-            s->series = polls.series;
+            s->in_series = s->series == series ? s->in_series + 1 : 1;
+            s->series = series;
             most = s->in_series > most ? s->in_series : most;
         }
     return most;
@@ -300,16 +300,14 @@ static void waits_for_tested(const Ending *e, bool some)
     }
     const bool begins = !call;
     if (begins) {
-        const int64_t series = polls.series;
         call = call_of("wait", MPI_COMM_NULL, LOCAL);
         if (call)
             call->some = some;
         poll_waits_in(call);
-        polls.series = series; /* call_of() takes the call for the end of the series */
     }
     for (int i = 0; call && i < requests.count; i++) {
         Call *started = call_at(requests.started[i].index);
-        if (!started || requests.started[i].series != polls.series ||
+        if (!started || requests.started[i].series != operations_so_far() ||
             started->waited_by == polls.index)
             continue;
         call->some = call->some || !begins;

@@ -44,17 +44,3 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
         _("%s completes only because MPI buffers these small messages; with larger ones, ranks would wait for ever: %s%s%s (%s)"),
         function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
-
-/* The grader's record of calls is a ring buffer: it keeps only a rank's last calls. */
-bool has_lost_calls(Trial *t)
-{
-    for (int rank = 0; rank < t->c->world; rank++)
-        if (t->outcome->calls->rank[rank].first > 0) {
-            fail(
-                t, SCHEDULE, EXPLAINED,
-                _("rank %d makes more MPI calls than the %d that the grader records per case (%s)"),
-                rank, RING_CALLS, t->sizes);
-            return true;
-        }
-    return false;
-}

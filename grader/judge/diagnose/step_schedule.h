@@ -13,6 +13,3 @@ bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const Pac
 /** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
  *  replay. */
 void tell_stuck(Trial *t, const StepSchedule *s, const char *function);
-/** Fails the schedule check if a rank has made more calls than its record keeps.
- *  @return whether one has */
-bool has_lost_calls(Trial *t);

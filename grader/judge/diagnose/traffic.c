@@ -115,7 +115,7 @@ static bool is_empty(const Trial *t, const Entry *want, const Call *call)
 }
 
 /* Fails if ranks wait for each other in a call that exchanges nothing. */
-static bool waits_for_nothing(Trial *t, const Entry *want)
+static void waits_for_nothing(Trial *t, const Entry *want)
 {
     for (const Call *call = NULL; (call = next_in_pass(t, want, call));) {
         if (!is_empty(t, want, call))
@@ -127,9 +127,8 @@ static bool waits_for_nothing(Trial *t, const Entry *want)
                 ? _("%s: the ranks wait for each other in the %s%s%s, but this pass needs none (%s)")
                 : _("%s: the ranks wait for each other in the %s%s%s, which exchanges no data (%s)"),
             entry_text(want), _(call->name), line[0] ? _(" at ") : "", line, t->sizes);
-        return true;
+        return;
     }
-    return false;
 }
 
 void compare_traffic(Trial *t, const Entry *want)
@@ -158,8 +157,6 @@ void compare_traffic(Trial *t, const Entry *want)
         const bool enlarged = enlarged_parameter(t, cause, sizeof cause);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s%s%s (%s)", enlarged ? cause : "",
              enlarged ? "\n" : "", entry_text(want), _(": "), why, t->sizes);
-    } else if (waits_for_nothing(t, want)) {
-        return;
     } else if (want->label.of == THE_NORM && calls > usual) {
         fail(
             t, COMMUNICATION, EXPLAINED,
@@ -170,5 +167,7 @@ void compare_traffic(Trial *t, const Entry *want)
         fail(t, COMMUNICATION, EXPLAINED,
              _("%s: %.0f calls where %.0f would do: send each tensor in one piece (%s)"),
              entry_text(want), calls, usual, t->sizes);
+    } else {
+        waits_for_nothing(t, want);
     }
 }

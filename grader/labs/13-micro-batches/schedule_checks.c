@@ -152,8 +152,6 @@ static void compare_time(Trial *t, const StepSchedule *s, bool replayed)
 {
     const Case *c = t->c;
     const int64_t enough = 2 * (c->micros + c->pp - 1), alone = 2 * c->micros * c->pp;
-    if (has_lost_calls(t))
-        return;
     if (!replayed) {
         tell_stuck(t, s, schedule_name(c));
         return;

@@ -142,18 +142,26 @@ static Color color_of(Label label)
     return (Color){label.index == PP ? DP : PP, label.index == TP ? DP : TP};
 }
 
-/* A right color of two places, of which dp_rank is wrong: it counts the replicas of every stage. */
+/* A right color of two places, of which one is wrong. */
 static const char *of_wrong_place(const Trial *t, Label label)
 {
+    static char text[200];
     const Color of = color_of(label);
-    Label place = label;
-    place.what = RANK_IN;
-    place.index = DP;
-    return label.index != DP && all_are(t, place, REPLICA) &&
-                   is_color(t, label, of, degree_of(t->c, of.fast))
-               ? _("the color is made of mesh->dp_rank, whose numbers continue from stage to "
-                   "stage: take them modulo dp")
-               : NULL;
+    const GroupName axes[] = {of.slow, of.fast};
+    if (!is_color(t, label, of, degree_of(t->c, of.fast)))
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        for (int rank = 0; rank < t->c->world; rank++) {
+            const int is = place_said(t, label, axes[i], rank);
+            if (is == place_along(t->c, axes[i], rank))
+                continue;
+            snprintf(text, sizeof text,
+                     _("the color is made of mesh->%s_rank, which is %d on rank %d and should be "
+                       "%d"),
+                     group_names[axes[i]], is, rank, place_along(t->c, axes[i], rank));
+            return text;
+        }
+    return NULL;
 }
 
 /* A color computed from the places on two axes, with a factor so small that different groups get
@@ -210,6 +218,8 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
     const char *order = of_another_order(t, want->label, true);
     if (!order)
         order = of_wrong_place(t, want->label);
+    if (!order && t->outcome->calls)
+        order = made_of_wrong_split(t, got, want);
     if (order)
         return order;
     if (got->count == 1)

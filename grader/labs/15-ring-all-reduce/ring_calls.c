@@ -305,8 +305,6 @@ static void compare_rounds(const Exchange *x)
     const int64_t n = exchanging_ranks(t->c), enough = n - 1, largest = (x->count + n - 1) / n;
     const double chunk = (double)largest, round = 1 / (chunk * sizeof(float)),
                  rounding = 1 / chunk + 1e-6; /* two halves of an odd chunk, on two ranks */
-    if (has_lost_calls(t))
-        return;
     s = (StepSchedule){.pace = {.byte = {[NEAR] = round, [FAR] = round}, .node = MAX_RANKS}};
     if (!schedule_replay(t->outcome->calls, &x->where, &s))
         tell_stuck(t, &s, x->function);

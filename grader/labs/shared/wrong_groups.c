@@ -84,8 +84,7 @@ static uint64_t bits_of(const Entry *members)
     return bits;
 }
 
-/* Has this rank made the right group before the wrong one, or split a group that lacks a member? */
-static const char *made_of_wrong_split(const Trial *t, const Entry *got, const Entry *want)
+const char *made_of_wrong_split(const Trial *t, const Entry *got, const Entry *want)
 {
     static char text[300];
     const RankCalls *mine = &t->outcome->calls->rank[t->rank];

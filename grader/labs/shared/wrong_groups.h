@@ -26,5 +26,8 @@ typedef enum Taken {
 
 /** Does each rank have the number that this formula gives? */
 bool all_are(const Trial *t, Label label, Taken what);
+/** Has this rank made the right group before the wrong one, or split a group that lacks a member?
+ *  @return the sentence, or NULL */
+const char *made_of_wrong_split(const Trial *t, const Entry *got, const Entry *want);
 /** The number that all ranks wrote, or -1 if they differ. */
 double on_all_ranks(const Trial *t, Label label);
