@@ -170,9 +170,11 @@ void pending_wait(Pending *pending)
 {
     Tensor *x = (Tensor *)pending;
     if (!x)
-        misuse("bucket_ready must store what group_all_reduce_start returned; from lab 14 on, "
-               "bucket_filled calls bucket_ready in the last backward pass of a step",
-               "pending_wait: nothing was started");
+        misuse(
+            "bucket_ready must store what group_all_reduce_start returned, and nothing may clear "
+            "it before this wait; from lab 14 on, bucket_filled calls bucket_ready in the last "
+            "backward pass of a step",
+            "pending_wait: there is nothing to wait for");
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",
                "pending_wait: this exchange has already been waited for");

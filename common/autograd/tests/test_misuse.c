@@ -222,7 +222,7 @@ START_TEST(a_group_that_does_not_exist_yet_is_refused)
     ASSERT_MISUSE(group_size(mesh.tp), "group_size");
     ASSERT_MISUSE(group_rank(mesh.tp), "group_rank");
     ASSERT_MISUSE(group_split(mesh.tp, 0, 0), "group_split");
-    ASSERT_MISUSE((pending_wait(NULL), 0), "nothing was started");
+    ASSERT_MISUSE((pending_wait(NULL), 0), "there is nothing to wait for");
 }
 END_TEST
 

@@ -131,8 +131,8 @@ bool nothing_flowed_back(const Evidence *e)
                  "integers"));
     if (e->trial->result->lab->over_stages)
         return says(
-            e, _("it is zero everywhere: no gradient reached this stage, or the stage did not call "
-                 "stage_run_backward"));
+            e, _("it is zero everywhere: the next stage sent zeros, or no gradient, or this stage "
+                 "did not call stage_run_backward"));
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is already wrong, so look there first"));

@@ -126,7 +126,7 @@ static bool find_wrong_value(const Evidence *e, bool later)
             p.returned = constant_factor(e);
         p.input_gradient_is_wrong = l->what == INPUT_GRADIENT_OF && l->of == A_LAYER;
         bool is_open = false;
-        if ((i < count ? !right || (later && p.has_loops) : e->want->check != FORWARD) &&
+        if ((i < count ? !right || (later && p.has_loops) : right && e->want->check != FORWARD) &&
             first_wrong_value(&p, i >= count, &is_open, e->text, e->size)) {
             if (is_open)
                 add_what_numbers_show(e);

@@ -295,8 +295,8 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
     }
     append_call(c, own[count - 1], name);
     snprintf(text, size,
-             _("what %s at %s takes is right, but the layer has no such operation there, and what "
-               "the lab returns is wrong"),
+             _("what %s at %s takes is right, and what the lab returns is wrong: the mistake is "
+               "there or after it"),
              name, line_of(c->f.program[RANK].operation[own[count - 1]].address));
     return true;
 }

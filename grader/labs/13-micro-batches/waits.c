@@ -76,8 +76,8 @@ static void append_crossing_waits(const Trial *t, char *text, size_t size)
             continue;
         append(text, size,
                !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
-                          "to receive from rank %d, and neither sends first. Compare the order in "
-                          "which their stages run forward and backward\n")
+                          "to receive from rank %d. Has stage_send started a send to both? If so, "
+                          "compare the order in which their stages run forward and backward\n")
                : in->rule == LOCAL
                    ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. Wait for "

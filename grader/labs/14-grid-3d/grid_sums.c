@@ -79,7 +79,14 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
                no_pp_whole = (axes & PIPELINE) && !(whole & PIPELINE);
     if (shards == LEFT_OUT || whole == LEFT_OUT)
         return says(e, _("%s are left out"), which(shards == LEFT_OUT, whole == LEFT_OUT));
-    if (no_pp || no_pp_whole)
+    const bool lacks_pp = no_pp || no_pp_whole,
+               lacks_tp = !((shards | whole) & DATA) && !(whole & TENSOR);
+    const Call *made = lacks_pp ? sum_over(e, PP) : lacks_tp ? sum_over(e, TP) : NULL;
+    if (made)
+        return says(e, _("%s are summed over mesh->%s at %s, but the norm does not have that sum"),
+                    lacks_pp ? which(no_pp, no_pp_whole) : which(true, false),
+                    group_names[lacks_pp ? PP : TP], line_of(made->address));
+    if (lacks_pp)
         return says(e, _("%s are not summed over mesh->pp: each stage holds different parameters"),
                     which(no_pp, no_pp_whole));
     if ((shards | whole) & DATA)

@@ -305,9 +305,8 @@ static bool says_sum_of_shares(const Evidence *e, double sum)
     if (name[0])
         snprintf(inverse, sizeof inverse, " = 1/%.4g%s", 1 / sum, name);
     return says(e,
-                _("the shares of the replicas add up to %.4g%s, not to 1: sum the rows over "
-                  "mesh->dp, and divide the rows of each replica since its last average by that "
-                  "sum"),
+                _("it is %.4g%s times the mean: each replica's share is its rows since its last "
+                  "average, divided by their sum over mesh->dp, and counts once"),
                 sum, inverse);
 }
 

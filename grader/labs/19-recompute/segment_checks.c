@@ -165,6 +165,9 @@ static bool returns_another(const Evidence *e, const CallOfLab *c, const TapeOpe
 {
     char text[96];
     const TapeTensor *is = &c->function->output;
+    if (differ(is, &from->output) && is->tensor == from->output.tensor)
+        return says(e, _("%s must return the result of %s at %s as it is, and has changed it"),
+                    c->function->name, from->name, line_of(from->address));
     return differ(is, &from->output) &&
            says(e, _("%s must return the result of %s at %s, and returns %s"), c->function->name,
                 from->name, line_of(from->address), name_of(is, &from->output, given, text));
@@ -203,6 +206,10 @@ static bool backward_is_another(const Evidence *e, const CallOfLab *c)
     if (once)
         return says(e, _("%s calls segment_backward at %s and again at %s: once is enough"),
                     f->name, line_of(once->address), line_of(back->address));
+    if (run && strcmp(run->name, "segment_run") != 0)
+        return says(e,
+                    _("%s at %s must take the result of segment_run, and takes that of %s at %s"),
+                    back->name, line_of(back->address), run->name, line_of(run->address));
     if (leaf && strcmp(leaf->name, "leaf") != 0)
         return says(e, _("%s at %s runs the segment on the result of %s at %s: run it on leaf(x)"),
                     run->name, line_of(run->address), leaf->name, line_of(leaf->address));

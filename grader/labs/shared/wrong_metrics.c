@@ -111,6 +111,19 @@ static bool is_of_another_replica(const Evidence *e)
     return false;
 }
 
+const Call *sum_over(const Evidence *e, GroupName axis)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    const uint64_t members = ranks_of(group_members(e->c, axis, e->trial->rank));
+    for (int64_t i = 0; mine && i < mine->count; i++)
+        if (mine->call[i].rule == REDUCTION && mine->call[i].members == members &&
+            mine->call[i].where.of == e->want->label.of &&
+            mine->call[i].where.step == e->want->label.step)
+            return &mine->call[i];
+    return NULL;
+}
+
 /* Does this rank get the zeros of another stage than the last in a broadcast? */
 static bool broadcast_elsewhere(const Evidence *e)
 {
@@ -139,7 +152,9 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
     const MetricsMistake mistakes[] = {
         {last || e->beyond ? 1 : 0, /* the last stage's own sums are right */
          {0},
-         N_("%s is this stage's own: sum over the stages, mesh->pp")},
+         sum_over(e, PP) ? N_("%s is this stage's own: a sum over mesh->pp is made, but its result "
+                              "is not stored in it")
+                         : N_("%s is this stage's own: sum over the stages, mesh->pp")},
         {1 / pp,
          {0},
          N_("%s is divided by the number of stages, but only the last stage has counted rows")},
