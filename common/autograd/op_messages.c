@@ -13,7 +13,9 @@ Tensor *slice(Tensor *x, int64_t begin, int64_t end)
     must_be_real("slice", x);
     Tape *tape = tape_of("slice", x, NULL);
     if (begin < 0 || begin > end || end > tensor_count(x))
-        misuse("begin is the first number of the slice, and end is one past its last number",
+        misuse("begin is the first number of the slice, and end is one past its last number; if "
+               "they are those of a part, is its number from 0 to n - 1, and do the arguments come "
+               "in the right order?",
                "slice: begin %lld and end %lld, but 0 <= begin <= end <= %lld must hold",
                (long long)begin, (long long)end, (long long)tensor_count(x));
     begin_change(x);

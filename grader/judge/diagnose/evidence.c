@@ -67,8 +67,36 @@ bool nan_is_hidden(const Evidence *e)
                      "it must keep it, so that every rank learns that the training diverges"));
 }
 
+static bool is_finite_tensor(const TapeTensor *x)
+{
+    return x->size < 0 || (isfinite(x->sum[0]) && isfinite(x->sum[1]));
+}
+
+/* Names the first operation of this step that makes a NaN or an infinite value of finite numbers. */
+static bool made_by_operation(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    for (int64_t i = 0; mine && i < mine->operations_count; i++) {
+        const TapeOperation *o = &mine->operation[i];
+        bool finite = !o->back && o->where.step == e->want->label.step && line_of(o->address)[0];
+        for (int k = 0; k < o->inputs && finite; k++)
+            finite = o->input[k].size >= 0 && is_finite_tensor(&o->input[k]);
+        if (finite && o->inputs > 0 && !is_finite_tensor(&o->output))
+            return says(e,
+                        _("%s at %s makes a NaN or an infinite value of finite numbers: the first "
+                          "one of this step"),
+                        o->name, line_of(o->address));
+    }
+    return false;
+}
+
 bool not_a_number(const Evidence *e)
 {
+    for (int64_t i = 0; i < e->count; i++)
+        if (!isfinite(e->is[i]) && isfinite(e->right[i]) && !is_under_way(e->is[i]) &&
+            made_by_operation(e))
+            return true;
     for (int64_t i = 0; i < e->count; i++)
         if (isinf(e->is[i]) && !isinf(e->right[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "

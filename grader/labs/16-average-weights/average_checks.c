@@ -60,10 +60,11 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
     else if (step % t->c->every != 0)
         return text;
     else if (before > 0 && before % t->c->every != 0)
-        snprintf(text, 200,
-                 _(". The previous average followed step %d, where `last` was set: `every` counts "
-                   "from step 0, not from there"),
-                 before);
+        snprintf(
+            text, 200,
+            _(". Each multiple of `every` counts, also after step %d, where `last` was set and "
+              "an average was taken"),
+            before);
     else if (before == 0 && which == 0 && counts_from_first_step(t))
         snprintf(text, 200, "%s",
                  _(". Run 1 begins with step 4, like a resumed run, where what the lab has "
