@@ -145,6 +145,7 @@ typedef enum TrafficNumber {
     SPLIT_BY_ROWS,   /**< nonzero: the embedding's table is */
     FIRST_CALL,      /**< the index of the pass's first call among the rank's calls */
     END_CALL,        /**< likewise, one past its last call */
+    MADE,            /**< communicators beyond the few that are free */
     TRAFFIC_NUMBERS, /**< how many there are */
 } TrafficNumber;
 

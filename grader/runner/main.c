@@ -157,9 +157,9 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     Traffic now = recorder_traffic();
     end_if_found();
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, TRAFFIC_NUMBERS, &numbers);
-    const double made = beyond(now.made - before.made, COMMUNICATORS); /* by colors, for example */
-    numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY) + made;
-    numbers[COLLECTIVES] = (double)(now.calls - before.calls) + made;
+    numbers[MADE] = beyond(now.made - before.made, COMMUNICATORS);
+    numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);
+    numbers[COLLECTIVES] = (double)(now.calls - before.calls) + numbers[MADE];
     numbers[SPLIT_BY_ROWS] = sizes->vocabulary;
     numbers[FIRST_CALL] = (double)calls_before;
     numbers[END_CALL] = (double)calls_so_far();

@@ -33,21 +33,27 @@ static void receives(Call *call, MPI_Comm comm, int from, int tag, void *x, int 
     refuse_in_flight(call, piece_of_message(x, count, type, from), true);
 }
 
+static int64_t tags[MAX_RANKS]; /* 1 + the tag of each rank's last message in this case, or 0 */
+
+void messages_begin(void)
+{
+    memset(tags, 0, sizeof tags);
+}
+
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
 {
     if (!call || (call->from != ANYBODY && call->from_tag != ANY_TAG))
         return;
     if (call->from == ANYBODY)
         call->from = launch_rank(comm, status->MPI_SOURCE);
-    static int last[MAX_RANKS]; /* tag of each rank */
-    const int tag = status->MPI_TAG;
+    const int tag = status->MPI_TAG, from = call->from;
     int count = 1;
     PMPI_Get_count(status, MPI_BYTE, &count);
-    const bool known = call->from >= 0 && call->from < MAX_RANKS && last[call->from] == tag;
+    const bool known = from >= 0 && from < MAX_RANKS && (!tags[from] || tags[from] == 1 + tag);
     if (call->from_tag == ANY_TAG && (count == 0 || !known))
         charge(false, 1, MPI_INT); /* the tag says something */
-    if (call->from >= 0 && call->from < MAX_RANKS)
-        last[call->from] = tag;
+    if (from >= 0 && from < MAX_RANKS)
+        tags[from] = 1 + (int64_t)tag;
     call->from_tag = tag;
 }
 

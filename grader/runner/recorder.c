@@ -36,6 +36,7 @@ void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case
     recorder = (Recorder){.header = header, .rings = rings, .world = world, .c = *c};
     names_begin(world, number);
     requests_begin();
+    messages_begin();
     objects_begin();
 }
 

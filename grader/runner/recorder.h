@@ -144,6 +144,8 @@ int missing_rank(void);
 
 /** Forgets all requests. Call this when a case begins. */
 void requests_begin(void);
+/** The same for tags. */
+void messages_begin(void);
 /** Records that this rank's current call has started `request` on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 

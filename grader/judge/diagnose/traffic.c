@@ -134,13 +134,14 @@ static void waits_for_nothing(Trial *t, const Entry *want)
 void compare_traffic(Trial *t, const Entry *want)
 {
     char why[480], cause[300];
-    double sent = 0, calls = 0, n = exchanging_ranks(t->c);
+    double sent = 0, calls = 0, made = 0, n = exchanging_ranks(t->c);
     bool by_rows = false; /* an embedding is split by rows, so the ranks may send more */
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != TRAFFIC_NUMBERS)
             return; /* the end of the case gives the reason */
         sent += numbers_of(got)[SENT];
+        made = fmax(made, numbers_of(got)[MADE]);
         calls = fmax(calls, numbers_of(got)[COLLECTIVES]);
         by_rows = by_rows || numbers_of(got)[SPLIT_BY_ROWS] != 0;
     }
@@ -157,6 +158,11 @@ void compare_traffic(Trial *t, const Entry *want)
         const bool enlarged = enlarged_parameter(t, cause, sizeof cause);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s%s%s (%s)", enlarged ? cause : "",
              enlarged ? "\n" : "", entry_text(want), _(": "), why, t->sizes);
+    } else if (usual == 0 && made > 0) { /* a color may say something */
+        fail(t, COMMUNICATION, EXPLAINED,
+             _("%s: %.0f communicators more than a few are made, but this pass needs no exchange "
+               "(%s)"),
+             entry_text(want), made, t->sizes);
     } else if (want->label.of == THE_NORM && calls > usual) {
         fail(
             t, COMMUNICATION, EXPLAINED,

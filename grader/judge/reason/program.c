@@ -42,10 +42,30 @@ static int last_form(const Comparison *c, Side side)
     return c->f.made[side][c->f.program[side].count - 1];
 }
 
+/* Does no operation take this one's result? */
+static bool is_result(const OperationList *p, int i)
+{
+    for (int j = i + 1; j < p->count; j++)
+        for (int k = 0; k < p->operation[j].inputs; k++)
+            if (p->operation[j].input[k].tensor == p->operation[i].output.tensor)
+                return false;
+    return true;
+}
+
+/* A result of the plain program, other than its last one, that the rank does not compute; or NO_FORM. */
+static int missing_result(const Comparison *c)
+{
+    const OperationList *plain = &c->f.program[PLAIN];
+    for (int i = 0; i + 1 < plain->count; i++)
+        if (is_result(plain, i) && !form_at(c, c->f.made[PLAIN][i])->by[RANK])
+            return c->f.made[PLAIN][i];
+    return NO_FORM;
+}
+
 /* The number of results in which the rank's program differs; 0 if the programs are equal. */
 static int differences(const Comparison *c)
 {
-    int count = last_form(c, RANK) != last_form(c, PLAIN);
+    int count = (last_form(c, RANK) != last_form(c, PLAIN)) + (missing_result(c) != NO_FORM);
     for (int i = 0; i < c->f.program[RANK].count; i++)
         count += is_other(c, i);
     return count;
@@ -61,16 +81,6 @@ static int differences_with(const Comparison *c, int i, int form)
     const int count = differences(other);
     free(other);
     return count;
-}
-
-/* Does no operation take this one's result? */
-static bool is_result(const OperationList *p, int i)
-{
-    for (int j = i + 1; j < p->count; j++)
-        for (int k = 0; k < p->operation[j].inputs; k++)
-            if (p->operation[j].input[k].tensor == p->operation[i].output.tensor)
-                return false;
-    return true;
 }
 
 /* Marks the operations on which the last one depends or, if the plain program has several results, on
@@ -198,11 +208,26 @@ static int computed_again(const Comparison *c, int *meant)
     return NO_FORM;
 }
 
+/* Tells which operation is missing if the rank computes nothing else: before its last result, or before
+ * another one. */
+static bool tell_unfinished(Comparison *c)
+{
+    const int result = missing_result(c);
+    int first, from = result;
+    if (result == NO_FORM)
+        return leads_to(c, last_form(c, RANK), last_form(c, PLAIN), &first) &&
+               tell_missing(c, NO_FORM, last_form(c, RANK), first);
+    while (from != NO_FORM && !form_at(c, from)->by[RANK])
+        from = form_at(c, from)->is_outside ? NO_FORM : data_of(c, form_at(c, from));
+    return from != NO_FORM && leads_to(c, from, result, &first) &&
+           tell_missing(c, NO_FORM, from, first);
+}
+
 /* Tells of the first difference, and makes the rank's operation compute what was meant.
  * @return whether it was told; *left says how many results then still differ */
 static bool next_difference(Comparison *c, int *left)
 {
-    int first, again, i = computed_again(c, &again);
+    int again, i = computed_again(c, &again);
     if (i != NO_FORM && differences_with(c, i, again) < differences(c)) {
         const bool told = tell_difference(c, i, again);
         *left = correct(c, i, again);
@@ -211,8 +236,7 @@ static bool next_difference(Comparison *c, int *left)
     i = first_other(c);
     *left = 0;
     if (i == NO_FORM)
-        return leads_to(c, last_form(c, RANK), last_form(c, PLAIN), &first) &&
-               tell_missing(c, NO_FORM, last_form(c, RANK), first);
+        return tell_unfinished(c);
     const int data = data_of(c, form_by(c, i)), meant = meant_by(c, i, left);
     const bool extra = data != NO_FORM && data < c->f.plain &&
                        (meant == NO_FORM || (strcmp(form_by(c, i)->name, "linear") != 0 &&
