@@ -158,8 +158,8 @@ static bool nothing_left(const Evidence *e)
         return false;
     return says(e, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
                 e->most_right,
-                e->c->exponent < 0 ? _("small ones are rounded away or treated as zero")
-                                   : _("large numbers are treated as overflow, or clipped"));
+                e->c->exponent < 0 ? _("are small ones rounded away, or treated as zero?")
+                                   : _("are large ones taken for overflow, or clipped?"));
 }
 
 bool partial_match(const Evidence *e)
