@@ -115,7 +115,7 @@ static bool is_empty(const Trial *t, const Entry *want, const Call *call)
 }
 
 /* Fails if ranks wait for each other in a call that exchanges nothing. */
-static void waits_for_nothing(Trial *t, const Entry *want)
+static bool waits_for_nothing(Trial *t, const Entry *want)
 {
     for (const Call *call = NULL; (call = next_in_pass(t, want, call));) {
         if (!is_empty(t, want, call))
@@ -127,8 +127,9 @@ static void waits_for_nothing(Trial *t, const Entry *want)
                 ? _("%s: the ranks wait for each other in the %s%s%s, but this pass needs none (%s)")
                 : _("%s: the ranks wait for each other in the %s%s%s, which exchanges no data (%s)"),
             entry_text(want), _(call->name), line[0] ? _(" at ") : "", line, t->sizes);
-        return;
+        return true;
     }
+    return false;
 }
 
 void compare_traffic(Trial *t, const Entry *want)
@@ -163,17 +164,17 @@ void compare_traffic(Trial *t, const Entry *want)
              _("%s: %.0f communicators more than a few are made, but this pass needs no exchange "
                "(%s)"),
              entry_text(want), made, t->sizes);
+    } else if (usual > 0 && calls > 2 * usual + 2) {
+        fail(t, COMMUNICATION, EXPLAINED,
+             _("%s: %.0f calls where %.0f would do: send each tensor in one piece (%s)"),
+             entry_text(want), calls, usual, t->sizes);
+    } else if (waits_for_nothing(t, want)) {
+        return;
     } else if (want->label.of == THE_NORM && calls > usual) {
         fail(
             t, COMMUNICATION, EXPLAINED,
             _("%s: the ranks wait for each other in %.0f calls: one sum over mesh->tp and one over "
               "mesh->pp suffice (%s)"),
             entry_text(want), calls, t->sizes);
-    } else if (usual > 0 && calls > 2 * usual + 2) {
-        fail(t, COMMUNICATION, EXPLAINED,
-             _("%s: %.0f calls where %.0f would do: send each tensor in one piece (%s)"),
-             entry_text(want), calls, usual, t->sizes);
-    } else {
-        waits_for_nothing(t, want);
     }
 }

@@ -219,8 +219,13 @@ static bool tell_unfinished(Comparison *c)
                tell_missing(c, NO_FORM, last_form(c, RANK), first);
     while (from != NO_FORM && !form_at(c, from)->by[RANK])
         from = form_at(c, from)->is_outside ? NO_FORM : data_of(c, form_at(c, from));
-    return from != NO_FORM && leads_to(c, from, result, &first) &&
-           tell_missing(c, NO_FORM, from, first);
+    if (from == NO_FORM || !leads_to(c, from, result, &first))
+        return false;
+    for (int i = 0; i < c->f.program[RANK].count; i++) /* such as another part of the same value */
+        if (!strcmp(form_by(c, i)->name, form_at(c, first)->name) &&
+            data_of(c, form_by(c, i)) == from)
+            return false;
+    return tell_missing(c, NO_FORM, from, first);
 }
 
 /* Tells of the first difference, and makes the rank's operation compute what was meant.

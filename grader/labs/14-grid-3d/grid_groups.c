@@ -156,8 +156,8 @@ static const char *of_wrong_place(const Trial *t, Label label)
             if (is == place_along(t->c, axes[i], rank))
                 continue;
             snprintf(text, sizeof text,
-                     _("the color is made of mesh->%s_rank, which is %d on rank %d and should be "
-                       "%d"),
+                     _("mesh->%s_rank is %d on rank %d and should be %d: a color made of it gives "
+                       "these groups"),
                      group_names[axes[i]], is, rank, place_along(t->c, axes[i], rank));
             return text;
         }
@@ -218,18 +218,20 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
     const char *order = of_another_order(t, want->label, true);
     if (!order)
         order = of_wrong_place(t, want->label);
+    const bool may_be_other = want->count > 1 && got->count > 1 && got->count < t->c->world;
+    const GroupName other = may_be_other ? another_axis(t, want->label) : AXES;
+    if (!order && other < AXES) {
+        snprintf(text, sizeof text, _("this is the %s group"), group_names[other]);
+        order = text;
+    }
     if (!order && t->outcome->calls)
         order = made_of_wrong_split(t, got, want);
     if (order)
         return order;
     if (got->count == 1)
         return _("the group has a single member: the color differs on every rank");
-    if (want->count > 1 && got->count < t->c->world) {
-        const GroupName other = another_axis(t, want->label);
-        snprintf(text, sizeof text, _("this is the %s group"),
-                 group_names[other < AXES ? other : TP]);
-        order = other < AXES ? text : of_another_order(t, want->label, false);
-    }
+    if (may_be_other)
+        order = of_another_order(t, want->label, false);
     if (!order)
         order = small_factor(t, want->label);
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
