@@ -46,7 +46,10 @@ typedef enum Law {
 } Law;
 
 /** The placement of the operation's result. Reports a broken rule.
+ *  @param tape the tape of the operation, whose mesh says whether anything is split
+ *  @param law what the operation asks
  *  @param function the operation's name, for the report
+ *  @param x the first argument
  *  @param y the second argument: another operand, a weight or a bias; or NULL
  *  @param dim the dimension in question; negative: from the end. It is the last one for a product, a
  *  bias, heads and rows, that of the positions for the first token; PLACE_ALIKE ignores it. */

@@ -31,35 +31,27 @@ typedef struct Option {
     const char *words; /**< for OPTION_WORD: "1f1b|gpipe" */
 } Option;
 
-/** Rows of a table of options. A number's kind follows from the type of its target. @{ */
-#define TEXT_OPTION(name, target)                                                                  \
+/** A row of a table of options whose value is one of this kind. */
+#define OPTION(name, kind, target, low, high, read, words)                                         \
     {                                                                                              \
-        name, OPTION_TEXT, target, 0, 0, NULL, NULL                                                \
+        name, kind, target, low, high, read, words                                                 \
     }
-#define BYTES_OPTION(name, target)                                                                 \
-    {                                                                                              \
-        name, OPTION_BYTES, target, 0, 0, NULL, NULL                                               \
-    }
-#define FLAG_OPTION(name, target)                                                                  \
-    {                                                                                              \
-        name, OPTION_FLAG, target, 0, 0, NULL, NULL                                                \
-    }
-#define WORD_OPTION(name, target, words)                                                           \
-    {                                                                                              \
-        name, OPTION_WORD, target, 0, 0, NULL, words                                               \
-    }
-#define READ_OPTION(name, target, read)                                                            \
-    {                                                                                              \
-        name, OPTION_READ, target, 0, 0, read, NULL                                                \
-    }
-#define NUMBER_OPTION(name, target, low, high)                                                          \
-    {                                                                                                   \
-        name,                                                                                         \
-     _Generic(target, int *: OPTION_INTEGER, int64_t *: OPTION_LONG, uint64_t *: OPTION_SEED,      \
-              double *: OPTION_REAL),                                                              \
-     target, low, high, NULL, NULL \
-    }
-/** @} */
+/** A row: the text itself. */
+#define TEXT_OPTION(name, target) OPTION(name, OPTION_TEXT, target, 0, 0, NULL, NULL)
+/** A row: a number of bytes. */
+#define BYTES_OPTION(name, target) OPTION(name, OPTION_BYTES, target, 0, 0, NULL, NULL)
+/** A row: no value; the option sets a bool. */
+#define FLAG_OPTION(name, target) OPTION(name, OPTION_FLAG, target, 0, 0, NULL, NULL)
+/** A row: one of these words. */
+#define WORD_OPTION(name, target, words) OPTION(name, OPTION_WORD, target, 0, 0, NULL, words)
+/** A row: what this function reads. */
+#define READ_OPTION(name, target, read) OPTION(name, OPTION_READ, target, 0, 0, read, NULL)
+/** A row: a number from `low` to `high`, of the kind that follows from the target's type. */
+#define NUMBER_OPTION(name, target, low, high)                                                     \
+    OPTION(name,                                                                                   \
+           _Generic(target, int *: OPTION_INTEGER, int64_t *: OPTION_LONG,                         \
+                    uint64_t *: OPTION_SEED, double *: OPTION_REAL),                               \
+           target, low, high, NULL, NULL)
 
 /** The hint for the programs of make train, make story and make run. */
 extern const char *const options_hint;

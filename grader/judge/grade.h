@@ -14,8 +14,8 @@ enum {
 
 /** What --format or --out has named, in this order. */
 typedef struct Outputs {
-    const char *name[MAX_OUTPUTS];
-    int count;
+    const char *name[MAX_OUTPUTS]; /**< formats or files */
+    int count;                     /**< how many */
 } Outputs;
 
 /** The grader's options. */
