@@ -241,19 +241,19 @@ static char letter_of(const Tensor *x, int dim)
     return has_kind(x, SHARD) && x->placement.dim == dim ? 'D' : letters[x->placement.kind];
 }
 
-static Placement result_of(const Rule *rule, const Tensor *x, const Tensor *y, int dim)
+static Placement result_of(const Rule *rule, const Tensor *x, Placement of_y, int dim)
 {
     switch (rule->result) {
     case 'x':
         return x->placement;
     case 'y':
-        return y->placement;
+        return of_y;
     case 'd':
         return shard(dim);
     case '-':
         return shard(x->placement.dim - (x->placement.dim > dim));
     case 'o': /* the weight's dimensions without the last one replace x's last one */
-        return shard(x->shape.rank - 1 + y->placement.dim);
+        return shard(x->shape.rank - 1 + of_y.dim);
     case '+':
         return shard(x->shape.rank);
     default:
@@ -271,13 +271,14 @@ Placement place_result(const Tape *tape, Law law, const char *function, const Te
     if (!is_split(tape))
         return whole();
     dim = law == PLACE_ALIKE ? x->placement.dim : dim < 0 ? x->shape.rank + dim : dim;
-    const int of_y = law == PLACE_ALIKE ? dim : law == PLACE_LOOKUP || !y ? 0 : y->shape.rank - 1;
-    const char is_x[] = {letter_of(x, dim), 0}, is_y[] = {y ? letter_of(y, of_y) : 'U', 0};
+    const Placement of_y = y ? y->placement : (Placement){UNKNOWN, 0};
+    const int along = law == PLACE_ALIKE ? dim : law == PLACE_LOOKUP || !y ? 0 : y->shape.rank - 1;
+    const char is_x[] = {letter_of(x, dim), 0}, is_y[] = {y ? letter_of(y, along) : 'U', 0};
     const Rule *rule = rules;
     while (!(rule->laws & law) || !strpbrk(rule->x, is_x) || !strpbrk(rule->y, is_y))
         rule++;
     if (!rule->says)
-        return result_of(rule, x, y, dim);
+        return result_of(rule, x, of_y, dim);
     char number[16];
     snprintf(number, sizeof number, "%d", dim);
     const Harm harm = rule->hint              ? rule->harm
@@ -285,7 +286,7 @@ Placement place_result(const Tape *tape, Law law, const char *function, const Te
                                               : HARMS_GRADIENT_OF_X;
     misplaced_with(harm, rule->hint ? rule->hint : hint_of_f(tape, x), rule->says, function,
                    TENSOR_TEXT(x), y ? TENSOR_TEXT(y) : number);
-    return result_of(rule, x, y, dim);
+    return result_of(rule, x, of_y, dim);
 }
 
 void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights, int count)
