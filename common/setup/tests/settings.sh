@@ -33,6 +33,7 @@ passed() { # passed WORDS COMMAND...: make passes a program these words
 check "make train passes them on, with their values" passed "--max-predictions '3'" make -n train MAX_PREDICTIONS=3
 check "also from the environment" passed "--weight-decay '0'" env WEIGHT_DECAY=0 make -n train
 check "REPORT=1 names the files of the page" passed "--metrics '$BUILD/report/metrics.jsonl'" make -n train REPORT=1 BUILD="$BUILD"
+check "the settings of a cluster may stand on the command line, as in site.mk" make -n sbatch NTASKS=1 START=mpirun MODULES=gcc SBATCH=--exclusive SETUP=: NODES=1 NAME=box
 refused SOLUTON grade SOLUTON=1 LAB=2
 check "a similar setting is suggested" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
