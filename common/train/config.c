@@ -20,24 +20,24 @@ static const struct Preset {
                {"gpt2", &architecture_gpt2, 0, 0, 0, 0},
                {"llama", &architecture_llama, 6, 288, 6, 256}};
 
+static const struct Preset *preset_called(const char *name)
+{
+    for (const struct Preset *p = presets; p < presets + sizeof presets / sizeof *presets; p++)
+        if (!strcmp(name, p->name))
+            return p;
+    return NULL;
+}
+
 static bool read_model(const char *value, void *target, Problem *problem)
 {
     TrainConfig *config = target;
-    TransformerConfig *model = &config->model;
     config->chosen = value;
+    if (preset_called(value))
+        return true;
     if (!strncmp(value, "hf:", 3) && value[3]) {
         config->pretrained = value + 3;
         return true;
     }
-    for (const struct Preset *p = presets; p < presets + sizeof presets / sizeof *presets; p++)
-        if (!strcmp(value, p->name)) {
-            model->architecture = p->architecture;
-            model->layers = p->layers;
-            model->hidden = p->hidden;
-            model->heads = p->heads;
-            config->seq = p->seq ? p->seq : config->seq;
-            return true;
-        }
     config->pretrained = value;
     return strchr(value, '/') || access(value, F_OK) == 0 ||
            option_refused(problem, "model", value,
@@ -57,7 +57,6 @@ static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
     .epochs = 1,
-    .seq = 128,
     .seed = 1,
     .schedule = {.rate = 3e-4},
     .micro = 1,
@@ -67,6 +66,21 @@ static const TrainConfig defaults = {
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
     .model = {.architecture = &architecture_bert, .dropout = -1},
 };
+
+/* Takes the sizes of a named model that were not chosen. MODEL may come before or after them. */
+static void take_preset(TrainConfig *config)
+{
+    TransformerConfig *model = &config->model;
+    const struct Preset *p = config->chosen ? preset_called(config->chosen) : NULL;
+    if (p) {
+        model->architecture = p->architecture;
+        model->layers = model->layers ? model->layers : p->layers;
+        model->hidden = model->hidden ? model->hidden : p->hidden;
+        model->heads = model->heads ? model->heads : p->heads;
+    }
+    if (!config->seq)
+        config->seq = p && p->seq ? p->seq : 128;
+}
 
 /* Reads the sizes of a pretrained model. */
 static bool take_pretrained(TrainConfig *config, Problem *problem)
@@ -245,6 +259,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     };
     if (!options_read(known, argc, argv, options_hint, problem))
         return false;
+    take_preset(config);
     if (!complete_model(config, problem))
         return false;
     model->sequence_parallel = sequence_parallel;

@@ -44,6 +44,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
     refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--micro", 3)
     refused("a ring without replicas is refused", ["ALLREDUCE=ring", "one replica"], 2, "--tp", 2, "--allreduce", "ring")
+    refused("a size that stands before MODEL counts", ["cannot share LAYERS=2"], 3, "--layers", 2, "--model", "large", "--pp", 3)
     refused("another name for the sum over the replicas is refused", ["tree", "library or ring"], 1, "--allreduce", "tree")
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("AVERAGE without other replicas is refused", ["AVERAGE=4", "one replica"], 2, "--tp", 2, "--average", 4)
