@@ -20,13 +20,14 @@ static const Calls *whole_calls(const Trial *t)
  * case whose first calls are lost, so they would hide a call that costs points. */
 static bool has_lost_calls(Trial *t)
 {
+    static const char *const sentence =
+        N_("rank %d makes more MPI calls than the %d that the grader records per case (%s)");
     const Calls *calls = whole_calls(t);
     for (int rank = 0; calls && rank < calls->ranks; rank++)
         if (calls->rank[rank].first > 0) {
-            fail(
-                t, check_of_calls(t), UNEXPLAINED,
-                _("rank %d makes more MPI calls than the %d that the grader records per case (%s)"),
-                rank, RING_CALLS, t->sizes);
+            fail(t, check_of_calls(t), UNEXPLAINED, _(sentence), rank, RING_CALLS, t->sizes);
+            if (lab_points(t->result->lab, SCHEDULE))
+                fail(t, SCHEDULE, EXPLAINED, _(sentence), rank, RING_CALLS, t->sizes);
             return true;
         }
     return false;
