@@ -36,9 +36,8 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
             (first && (!is_about_f(problem) || entry->address == address ||
                        !strcmp(problem->what, first->what) || !strcmp(problem->hint, first->hint))))
             continue;
-        const char *line = line_of(entry->address);
-        append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,
-               line[0] ? _(", at ") : "", line, _("HINT: "), problem->hint);
+        append(text, size, "%s", count ? "\n" : "");
+        append_problem(entry, text, size);
         first = problem;
         address = entry->address;
         count++;

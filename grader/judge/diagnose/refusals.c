@@ -28,6 +28,14 @@ static void write_rank(const Case *c, int rank, char text[100])
              rank, place);
 }
 
+void append_problem(const Entry *entry, char *text, size_t size)
+{
+    const Problem *problem = problem_of(entry);
+    const char *line = line_of(entry->address);
+    append(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
+           _("HINT: "), problem->hint);
+}
+
 /* Reports the first function, in the order of the scenario, that rejected its arguments. What other
  * ranks do or wait for after that is a consequence. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
@@ -56,17 +64,33 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     return true;
 }
 
+/* Appends the first placement rule that this rank broke before a function rejected its arguments, if it
+ * harms results: what was rejected follows from it. */
+static bool append_rule_broken_before(Entries wrote, const Entry *refused, char *text, size_t size)
+{
+    for (const Entry *entry = NULL; (entry = next_entry(wrote, entry)) && entry != refused;)
+        if (entry->kind == NOTE && entry->check == FORWARD) {
+            append_problem(entry, text, size);
+            return true;
+        }
+    return false;
+}
+
 void append_cause_of_refusal(const Trial *t, char *text, size_t size)
 {
     bool (*const refusal)(const Case *, int, const Problem *, char *, size_t) =
         t->result->lab->examine.refusal;
     char line[400];
-    for (int rank = 0; refusal && rank < t->c->world; rank++) {
-        const Problem *problem = problem_of(first_entry(t->outcome->wrote[rank], REFUSED));
-        if (!problem)
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *refused = first_entry(t->outcome->wrote[rank], REFUSED);
+        if (!refused)
             continue;
-        if (refusal(t->c, rank, problem, line, sizeof line)) {
+        if (refusal && refusal(t->c, rank, problem_of(refused), line, sizeof line)) {
             append(text, size, "%s\n", line);
+            return;
+        }
+        if (append_rule_broken_before(t->outcome->wrote[rank], refused, text, size)) {
+            append(text, size, "\n");
             return;
         }
     }

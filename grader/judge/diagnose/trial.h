@@ -48,10 +48,13 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
  *  HINT on its own line. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
+/** Appends the problem that an entry holds, with its line and its HINT. */
+void append_problem(const Entry *entry, char *text, size_t size);
+
 /** Did a function reject its arguments on some rank? */
 bool has_refused(const Trial *t);
 
-/** Appends a line if the case shows why a function rejected its arguments. */
+/** Appends why a function rejected its arguments, if the case or an earlier broken rule shows it. */
 void append_cause_of_refusal(const Trial *t, char *text, size_t size);
 
 /** Fails a check. Keeps the first reason that names a cause, or else the first reason. */

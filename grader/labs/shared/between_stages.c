@@ -255,12 +255,12 @@ static bool tell_distant_message(const Trial *t, char *text, size_t size)
     return false;
 }
 
-/* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
+/* Appends a sentence if a rank has ended a pass in which a rank of another stage still waits for it. */
 void stages_ending(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     const int width = t->c->world / t->c->pp;
-    char words[LABEL_SIZE];
+    char words[LABEL_SIZE], waits[300] = "";
     if (t->outcome->ending != HUNG || !calls || has_refused(t) ||
         tell_distant_message(t, text, size))
         return;
@@ -271,12 +271,13 @@ void stages_ending(const Trial *t, char *text, size_t size)
         if (!in || other < 0 || other / width == rank / width ||
             !entry_of_rank(t, other, WORK, in->where))
             continue;
+        append_waiting(calls, rank, waits, sizeof waits);
         append(text, size,
-               receives ? _("stage %d has ended this pass without sending what stage %d waits for "
-                            "(%s)\n")
-                        : _("stage %d has ended this pass without receiving what stage %d sends "
-                            "(%s)\n"),
-               other / width, rank / width, label_text(&in->where, words));
+               receives ? _("rank %d of stage %d %s, but rank %d of stage %d has ended this pass "
+                            "without sending it (%s)\n")
+                        : _("rank %d of stage %d %s, but rank %d of stage %d has ended this pass "
+                            "without receiving it (%s)\n"),
+               rank, rank / width, waits, other, other / width, label_text(&in->where, words));
         return;
     }
 }
