@@ -26,9 +26,9 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
     if (!x->needs_gradient)
         return NULL;
     if (x->parameter) {
-        *accumulate = x->gradient_set;
-        x->gradient_set = true;
-        x->gradient_zeros = false;
+        *accumulate = x->parameter->gradient_set;
+        x->parameter->gradient_set = true;
+        x->parameter->gradient_zeros = false;
         return x->gradient;
     }
     *accumulate = x->gradient != NULL;
@@ -58,7 +58,7 @@ Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate)
 
 Tensor *gradient_sum(Tensor *x)
 {
-    bool zeros = x->gradient_zeros, accumulate;
+    bool zeros = x->parameter && x->parameter->gradient_zeros, accumulate;
     Tensor *room = gradient_room(x, &accumulate);
     if (room && !accumulate && !zeros)
         kernel_vector_fill(tensor_count(room), 0, reals(room));
@@ -91,9 +91,11 @@ static void count_uses(const Tape *tape, const Node *floor)
 {
     for (int step = 0; step < 2; step++)
         for (const Node *node = tape->last; node != floor; node = node->previous)
-            for (int i = 0; i < NODE_INPUTS; i++)
-                if (node->input[i] && node->input[i]->parameter)
-                    node->input[i]->uses = step * (node->input[i]->uses + 1);
+            for (int i = 0; i < NODE_INPUTS; i++) {
+                Parameter *p = node->input[i] ? node->input[i]->parameter : NULL;
+                if (p)
+                    p->uses = step * (p->uses + 1);
+            }
 }
 
 /* Reports the parameters whose gradients this operation completed. */
@@ -101,7 +103,7 @@ static void tell(const Tape *tape, const Node *node)
 {
     const GradientWatch *watch = &tape->watch;
     for (int i = 0; i < NODE_INPUTS; i++)
-        if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 &&
+        if (node->input[i] && node->input[i]->parameter && --node->input[i]->parameter->uses == 0 &&
             watch->complete)
             watch->complete(watch->context, node->input[i]);
     if (tape_observer()->between)

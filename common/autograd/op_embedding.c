@@ -44,7 +44,8 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         tape_tensor(tape, REAL, shape, place_result(tape, PLACE_LOOKUP, "lookup", ids, weight, 0));
     kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids), reals(ready(weight)),
                           reals(y));
-    weight->is_table = true;
+    if (weight->parameter)
+        weight->parameter->is_table = true;
     Node *node = tape_operation(tape, "lookup", lookup_gradient, y, 2, (Tensor *[]){ids, weight});
     if (node)
         node_keep(node, 0, ids);

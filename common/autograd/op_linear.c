@@ -185,7 +185,8 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     must_be_cut_evenly(tape, "linear", weight);
     Placement placement = place_result(tape, PLACE_LINEAR, "linear", x, weight, LAST);
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    weight->is_multiplied = true;
+    if (weight->parameter)
+        weight->parameter->is_multiplied = true;
     Tensor *y = tape_tensor(tape, REAL, shape_of_outputs(x->shape, weight), placement);
     if (weight->placement.kind == SHARD && weight->placement.dim == 0)
         y->undivided = weight->undivided;

@@ -29,7 +29,8 @@ bool may_be_columns(const Tensor *x)
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     const int ranks = tape->mesh->tp_degree, dim = weight->placement.dim - weight->shape.rank;
-    if (!has_kind(weight, SHARD) || weight->may_be_uneven || weight->undivided % ranks == 0)
+    if (!has_kind(weight, SHARD) || (weight->parameter && weight->parameter->may_be_uneven) ||
+         weight->undivided % ranks == 0)
         return;
     misuse(dim < -2
                ? N_("shard(1) splits each of them")
@@ -292,5 +293,6 @@ Placement place_result(const Tape *tape, Law law, const char *function, const Te
 void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights, int count)
 {
     for (int i = 0; i < count && is_split(tape) && has_kind(x, SHARD) && !is_last(x); i++)
-        weights[i]->is_by_positions = true;
+        if (weights[i]->parameter)
+            weights[i]->parameter->is_by_positions = true;
 }

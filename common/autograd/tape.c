@@ -345,14 +345,16 @@ Tensor *ready(Tensor *x)
 Tensor *rounded_copy(Tape *tape, Tensor *x)
 {
     Tensor *copy = x->rounded;
-    if (copy && copy->buffer && !copy->is_old && !x->reached)
+    Parameter *p = x->parameter;
+    if (copy && copy->buffer && !(p && p->rounded_is_old) && !x->reached)
         return copy;
     ready(x);
     if (!copy || !copy->buffer)
         copy = tape_tensor(tape, ROUNDED, x->shape, x->placement);
-    if (!x->parameter)
+    if (p)
+        p->rounded_is_old = false;
+    else
         x->rounded = copy;
-    copy->is_old = false;
     kernel_round(tensor_count(x), reals(x), halves(copy));
     return copy;
 }

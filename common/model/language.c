@@ -8,7 +8,7 @@ Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *c, int twi
     const Shape shape = SHAPE(c->vocabulary, c->hidden);
     Tensor *table = parameter_with(b, "weight", shape, shard(0), EMBEDDING_WEIGHT);
     table->parameter->twin = twin;
-    table->may_be_uneven = true;
+    table->parameter->may_be_uneven = true;
     return table;
 }
 

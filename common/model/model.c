@@ -185,16 +185,15 @@ void model_keep_rounded(Model *model)
                          .shape = p->value->shape,
                          .placement = p->value->placement,
                          .buffer = model->rounded,
-                         .data = (uint16_t *)model->rounded->data + offset,
-                         .is_old = true};
+                         .data = (uint16_t *)model->rounded->data + offset};
+        p->rounded_is_old = true;
     }
 }
 
 void model_weights_changed(Model *model)
 {
     for (Parameter *p = model->parameters; p; p = p->next)
-        if (p->value->rounded)
-            p->value->rounded->is_old = true;
+        p->rounded_is_old = true;
 }
 
 void model_use_tape(Model *model, Tape *tape)
@@ -230,13 +229,13 @@ int64_t model_full(const Model *model)
 void model_clear_gradients(Model *model)
 {
     for (Parameter *p = model->parameters; p; p = p->next)
-        p->value->gradient_set = false;
+        p->gradient_set = false;
 }
 
 void model_complete_gradients(Model *model)
 {
     for (Parameter *p = model->parameters; p; p = p->next)
-        if (!p->value->gradient_set)
+        if (!p->gradient_set)
             kernel_vector_fill(tensor_count(p->value), 0, reals(p->value->gradient));
 }
 

@@ -7,28 +7,6 @@
 
 #include "autograd/tape.h"
 
-/** The distribution of a parameter's initial values; see model_finish(). */
-typedef enum Initial {
-    LINEAR_WEIGHT, /**< uniform in ±1/sqrt(in), as in PyTorch's nn.Linear; `in` is the last dimension */
-    EMBEDDING_WEIGHT, /**< N(0, 0.02), as in BERT; see Parameter.deviation */
-    ONES,             /**< a norm's weight */
-    ZEROS,            /**< biases */
-} Initial;
-
-/** A parameter that a layer has declared. Belongs to the model. */
-typedef struct Parameter {
-    const char *name;    /**< "blocks.0.feed_forward.up.weight" */
-    Shape shape;         /**< of the full parameter */
-    Placement placement; /**< as the layer declared it */
-    Initial initial;     /**< how its initial values are drawn */
-    double deviation;    /**< of EMBEDDING_WEIGHT: 0.02, unless set before model_finish() */
-    int twin; /**< another stage that holds it too (tied weights), or -1; see parameter_is_copy() */
-    Range held; /**< if it is a shard: the part of shape.size[placement.dim] that this rank holds */
-    /** this rank's part; from model_finish() on, its numbers are in the model's arena */
-    Tensor *value;
-    struct Parameter *next; /**< the parameter made after it, or NULL */
-} Parameter;
-
 /** Numbers that a layer has declared, but not as a parameter; see model_state(). */
 typedef struct State {
     Tensor tensor;      /**< has numbers from model_finish() on */

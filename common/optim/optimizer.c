@@ -61,13 +61,13 @@ static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gr
 static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);
-    for (const Parameter *p = model->parameters; p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         const int64_t begin = reals(p->value->gradient) - gradients,
                       end = begin + tensor_count(p->value);
         const int64_t block = begin / ADAMW_BLOCK, blocks = end / ADAMW_BLOCK - block;
         if (memchr(seen + block, 0, (size_t)blocks)) {
             clear_seen(seen, begin, end, gradients);
-            p->value->gradient_zeros = true;
+            p->gradient_zeros = true;
         }
     }
 }

@@ -32,7 +32,6 @@ typedef enum PlacementKind {
 
 struct Tape;
 struct Node;
-struct Parameter;
 
 /** Belongs to its tape or, as a parameter, to its model. Holds one reference to its buffer. */
 struct Tensor {
@@ -49,24 +48,43 @@ struct Tensor {
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
     struct Tensor *rounded; /**< a copy of dtype ROUNDED, which may be released; or NULL */
-    bool
-        is_old; /**< of a parameter's ROUNDED copy: the parameter has changed since, or there are no numbers yet */
-    int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool is_over;            /**< the step of its tape has ended */
-    bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
-    bool is_table;           /**< of a parameter: rows were looked up in it */
-    bool may_be_uneven;      /**< of a parameter: no operation joins the results of its shards */
-    bool is_multiplied;      /**< of a parameter: linear() has multiplied by it */
-    /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
-     *  the terms of its own positions */
-    bool is_by_positions;
-    bool gradient_zeros; /**< of a parameter: its gradient is zeros, nothing added yet */
     bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
 };
+
+/** The distribution of a parameter's initial values; see model_finish(). */
+typedef enum Initial {
+    LINEAR_WEIGHT, /**< uniform in ±1/sqrt(in), as in PyTorch's nn.Linear; `in` is the last dimension */
+    EMBEDDING_WEIGHT, /**< N(0, 0.02), as in BERT; see Parameter.deviation */
+    ONES,             /**< a norm's weight */
+    ZEROS,            /**< biases */
+} Initial;
+
+/** A parameter that a layer has declared. Belongs to the model. */
+typedef struct Parameter {
+    const char *name;    /**< "blocks.0.feed_forward.up.weight" */
+    Shape shape;         /**< of the full parameter */
+    Placement placement; /**< as the layer declared it */
+    Initial initial;     /**< how its initial values are drawn */
+    double deviation;    /**< of EMBEDDING_WEIGHT: 0.02, unless set before model_finish() */
+    int twin; /**< another stage that holds it too (tied weights), or -1; see parameter_is_copy() */
+    Range held; /**< if it is a shard: the part of shape.size[placement.dim] that this rank holds */
+    /** this rank's part; from model_finish() on, its numbers are in the model's arena */
+    Tensor *value;
+    struct Parameter *next; /**< the parameter made after it, or NULL */
+    int uses; /**< operations of this backward pass that have not added to its gradient yet */
+    bool gradient_set;   /**< its gradient holds numbers of this step */
+    bool gradient_zeros; /**< its gradient is zeros, nothing added yet */
+    bool is_table;       /**< rows were looked up in it */
+    bool is_multiplied;  /**< linear() has multiplied by it */
+    bool may_be_uneven;  /**< no operation joins the results of its shards */
+    bool is_by_positions; /**< applied to a shard of the positions: a rank's gradient is only a term */
+    bool rounded_is_old; /**< value->rounded: the numbers have changed since, or it has none yet */
+} Parameter;
 
 int64_t shape_count(Shape shape);   /**< the number of elements: 1 for rank 0 */
 bool shape_equal(Shape a, Shape b); /**< the same rank and sizes */

@@ -22,10 +22,11 @@ struct TableRows {
     bool packed;
 };
 
-bool has_table_rows(const Tensor *parameter)
+bool has_table_rows(const Tensor *x)
 {
-    return backend_looks_for_zeros() && parameter->is_table && !parameter->is_multiplied &&
-           tensor_count(parameter) >= WORTH_IT;
+    const Parameter *p = x->parameter;
+    return backend_looks_for_zeros() && p->is_table && !p->is_multiplied &&
+           tensor_count(x) >= WORTH_IT;
 }
 
 static int64_t bytes_for(int64_t rows)

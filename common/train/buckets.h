@@ -41,7 +41,7 @@ typedef struct TableRows TableRows;
 
 /** Is it worthwhile to send only some rows of this parameter's gradient? True for a large table
  *  whose rows are only looked up, if the backend looks for zeros. */
-bool has_table_rows(const Tensor *parameter);
+bool has_table_rows(const Tensor *x);
 
 /** Makes a TableRows for a parameter that has_table_rows(). The parameter must outlive it; free it
  *  with table_rows_free(). */

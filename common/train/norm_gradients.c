@@ -9,7 +9,7 @@ static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
 {
     int64_t at = 0;
     for (const Parameter *p = model->parameters; p; p = p->next) {
-        if (!p->value->is_by_positions)
+        if (!p->is_by_positions)
             continue;
         const int64_t count = tensor_count(p->value);
         real *own = reals(p->value->gradient);

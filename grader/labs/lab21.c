@@ -158,7 +158,7 @@ static void one_step(Scenario *run, const Tables *tables, int step)
 static Tensor *table_new(Builder *b, int V, int H)
 {
     Tensor *table = parameter(for_embedding(b), "weight", SHAPE(V, H), shard(0));
-    table->may_be_uneven = true;
+    table->parameter->may_be_uneven = true;
     return table;
 }
 

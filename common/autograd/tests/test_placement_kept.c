@@ -111,7 +111,7 @@ START_TEST(logits_of_a_split_table_know_their_columns)
     Model *model = model_new(pool, &mesh, 1);
     Tensor *table = parameter(model->builder, "table", SHAPE(6, H), shard(0)),
            *uneven = parameter(model->builder, "uneven", SHAPE(5, H), shard(0));
-    uneven->may_be_uneven = true;
+    uneven->parameter->may_be_uneven = true;
     model_finish(model);
     model_use_tape(model, tape);
     Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 3, NO_ID, 5, 2, 4});

@@ -133,7 +133,7 @@ START_TEST(unset_gradients_become_zeros)
     for (int i = 0; i < 6; i++)
         reals(used->gradient)[i] = reals(unused->gradient)[i] = 5; /* as in the previous step */
     model_clear_gradients(model);
-    used->gradient_set = true;
+    used->parameter->gradient_set = true;
     model_complete_gradients(model);
     ck_assert_float_eq(reals(used->gradient)[3], 5);
     ck_assert_float_eq(reals(unused->gradient)[3], 0);

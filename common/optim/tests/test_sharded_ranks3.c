@@ -59,8 +59,8 @@ static real gradient_of(int replica, int step, int64_t i)
 /* Sets the gradients of all parameters. The padding between them stays zero. */
 static void set_gradients(Model *of, int step, bool mean)
 {
-    for (const Parameter *p = of->parameters; p; p = p->next) {
-        p->value->gradient_set = true;
+    for (Parameter *p = of->parameters; p; p = p->next) {
+        p->gradient_set = true;
         for (int64_t i = 0; i < tensor_count(p->value); i++) {
             real sum = 0;
             for (int replica = 0; replica < REPLICAS && mean; replica++)

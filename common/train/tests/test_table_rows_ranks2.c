@@ -22,7 +22,7 @@ static void start(void)
     model = model_new(pool, &mesh, 5);
     table = parameter(model->builder, "table", SHAPE(ROWS, COLUMNS), whole());
     model_finish(model);
-    table->is_table = true;
+    table->parameter->is_table = true;
 }
 
 static void stop(void)
@@ -102,8 +102,9 @@ END_TEST
 
 START_TEST(small_tables_and_other_parameters_are_sent_whole)
 {
-    Tensor small = {.is_table = true, .shape = SHAPE(1000, 128)},
-           weight = {.shape = SHAPE(4096, 1024)};
+    Parameter looked_up = {.is_table = true}, other = {0};
+    Tensor small = {.parameter = &looked_up, .shape = SHAPE(1000, 128)},
+           weight = {.parameter = &other, .shape = SHAPE(4096, 1024)};
     ck_assert(has_table_rows(table));
     ck_assert(!has_table_rows(&small));
     ck_assert(!has_table_rows(&weight));
