@@ -91,8 +91,8 @@ DOUBLE_ROOMS = base tensor backend backend/host backend/reference autograd comm 
 sources_in = $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(1)) $(addsuffix /*.cc,$(1))))
 RUNTIME := $(call sources_in,$(addprefix common/,$(RUNTIME_ROOMS)))
 SERIAL := $(call sources_in,common/model/serial)
-DOUBLE := $(filter-out $(patsubst %,common/autograd/%.c,pairs pair_scatter pair_sequence raw op_collectives) \
-                       common/model/sequence_exchanges.c common/model/positions.c, \
+DOUBLE := $(filter-out $(patsubst %,common/autograd/%.c,pairs pair_scatter raw op_collectives) \
+                       common/model/positions.c, \
             $(call sources_in,$(addprefix common/,$(DOUBLE_ROOMS)))) \
           $(wildcard common/train/buckets.c common/data/permutation.c)
 

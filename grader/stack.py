@@ -138,7 +138,7 @@ class Stack:
         for number in self.labs:
             yield f"part=labs/{author(number, self.mine)}/{number}.o"
         for number in self.others:
-            if str(number) not in TABLE["WEAK_IN_LIBRARY"]:
+            if str(number) not in TABLE["NOTHING_LINKED"]:
                 yield f"part={place_holder(number)}"
 
     def tell(self, upto):

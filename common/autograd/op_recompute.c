@@ -2,6 +2,7 @@
 #include "autograd/operations.h"
 #include "autograd/tape.h"
 #include "base/language.h"
+#include "base/optional_labs.h"
 #include "base/run.h"
 
 /* ---- functions that a lab calls ---------------------------------------------------------------------------- */
@@ -184,22 +185,4 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
     if (segment->mask)
         node->with.recompute.segment.mask = node_keep(node, 1, segment->mask);
     return y;
-}
-
-/* ---- before lab 19 -------------------------------------------------------------------------------------- */
-
-__attribute__((weak)) Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw,
-                                                const Mesh *mesh)
-{
-    return run("recompute", segment, x, draw, false, mesh);
-}
-
-__attribute__((weak)) Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy,
-                                                 int64_t draw, const Mesh *mesh)
-{
-    Tape *tape = x->tape;
-    x->needs_gradient = x->may_be_shared = true;
-    Tensor *y = run("recompute", segment, x, draw, true, mesh);
-    tape_backward_to(tape, tape->floor, y, dy);
-    return x->gradient;
 }

@@ -30,7 +30,7 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 {
     const int ranks = tape->mesh->tp_degree, dim = weight->placement.dim - weight->shape.rank;
     if (!has_kind(weight, SHARD) || (weight->parameter && weight->parameter->may_be_uneven) ||
-         weight->undivided % ranks == 0)
+        weight->undivided % ranks == 0)
         return;
     misuse(dim < -2
                ? N_("shard(1) splits each of them")

@@ -1,5 +1,6 @@
 /* The labs' BERT, assembled from their layers: the serial ones, the solutions, or the student's. */
 #include "autograd/operations.h"
+#include "base/optional_labs.h"
 #include "model/sequence_block.h"
 #include "model/transformer.h"
 

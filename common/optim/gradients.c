@@ -1,6 +1,7 @@
 /* What comes before a step: the gradient scaler for fp16, clipping, and the learning rate. */
 #include <math.h>
 
+#include "base/optional_labs.h"
 #include "mesh/mesh.h"
 #include "optim/optim.h"
 

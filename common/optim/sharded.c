@@ -1,68 +1,8 @@
 /* An optimiser whose state is sharded over the replicas (ZeRO stage 1), with lab 17. */
-#include <stdlib.h>
-
 #include "autograd/operations.h"
+#include "base/optional_labs.h"
 #include "base/run.h"
-#include "comm/comm.h"
-#include "mesh/mesh.h"
 #include "optim/optim.h"
-
-/* The parts before lab 17: all have the same size, except that the last ones may be smaller or
- * empty. */
-__attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
-{
-    const int64_t each = (count + n - 1) / n, begin = k * each, end = begin + each;
-    return (Range){begin < count ? begin : count, end < count ? end : count};
-}
-
-typedef void Exchange(Group *group, real *x, const int64_t *begin);
-
-/* Calls `exchange` on x, split into the parts of optimizer_part(), if the group has several
- * replicas. */
-static void over_replicas(const Mesh *mesh, Tensor *x, Exchange *exchange)
-{
-    const int n = mesh->dp_degree;
-    if (n == 1)
-        return;
-    int64_t *begin = malloc(((size_t)n + 1) * sizeof *begin);
-    begin[n] = tensor_count(x);
-    for (int k = 0; k < n; k++)
-        begin[k] = optimizer_part(begin[n], k, n).begin;
-    exchange(mesh->dp, reals(x), begin);
-    free(begin);
-}
-
-/* This replica's part of a flat tensor. */
-static Tensor *part_of_replica(Tensor *x, const Mesh *mesh)
-{
-    const Range r = optimizer_part(tensor_count(x), mesh->dp_rank, mesh->dp_degree);
-    return slice(x, r.begin, r.end);
-}
-
-/* Until lab 17, these functions stand in for the student's. */
-__attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
-{
-    const Tensor *own = part_of_replica(gradients, mesh);
-    over_replicas(mesh, gradients, comm_reduce_scatter_parts);
-    kernel_vector_scale(tensor_count(own), 1.0 / mesh->dp_degree, reals(own));
-}
-
-__attribute__((weak)) void squares_over_parts(double *shards, double *whole, const Mesh *mesh)
-{
-    double both[] = {*shards, *whole};
-    if (mesh->dp_degree > 1)
-        group_sum(mesh->dp, both, 2);
-    *shards = both[0];
-    *whole = both[1];
-}
-
-__attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients,
-                                        const Mesh *mesh)
-{
-    Tensor *w = part_of_replica(weights, mesh), *g = part_of_replica(gradients, mesh);
-    optimizer_update(optimizer, w, g);
-    over_replicas(mesh, weights, comm_all_gather_parts);
-}
 
 /* A gap between two parts would leave weights without a step; an overlap would step them twice. */
 Range own_optimizer_part(int64_t count, const Mesh *mesh)

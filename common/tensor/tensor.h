@@ -47,11 +47,11 @@ struct Tensor {
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
-    struct Tensor *rounded; /**< a copy of dtype ROUNDED, which may be released; or NULL */
+    struct Tensor *rounded;  /**< a copy of dtype ROUNDED, which may be released; or NULL */
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool is_over;            /**< the step of its tape has ended */
-    bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */
+    bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
 };
@@ -82,7 +82,8 @@ typedef struct Parameter {
     bool is_table;       /**< rows were looked up in it */
     bool is_multiplied;  /**< linear() has multiplied by it */
     bool may_be_uneven;  /**< no operation joins the results of its shards */
-    bool is_by_positions; /**< applied to a shard of the positions: a rank's gradient is only a term */
+    bool
+        is_by_positions; /**< applied to a shard of the positions: a rank's gradient is only a term */
     bool rounded_is_old; /**< value->rounded: the numbers have changed since, or it has none yet */
 } Parameter;
 

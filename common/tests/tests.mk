@@ -52,8 +52,17 @@ endef
 $(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(RUN_ON_GPU))))
 $(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER_NCCL))))
 
+# Nothing stands in for labs 17 to 19 (common/base/optional_labs.h), so tests of what calls them link
+# the solutions.
+solution_of = solutions/$(call lab_file,$(1))
+$(BUILD)/tests/common/optim/tests/test_sharded_ranks3: $(call float,$(call solution_of,17))
+$(foreach on,/ /emulated/ /cuda/ /emulated-nccl/ /cuda-nccl/,\
+    $(BUILD)/tests$(on)common/autograd/tests/test_sequence_ranks4): \
+    $(call float,$(call solution_of,18))
+$(BUILD)/tests/common/autograd/tests/test_recompute_double: $(call double,$(call solution_of,19))
+
 LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c %/serial_positions.c %/serial_sequence.c,$(SERIAL)) \
-                             solutions/$(call lab_file,1)) \
+                             $(call solution_of,1)) \
                $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
 # The judge's files about calls and streams, which need no other file of the judge.

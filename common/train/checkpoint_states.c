@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "backend/host_view.h"
+#include "base/optional_labs.h"
 
 /* The part of this rank's shard of a parameter that lies in `part` of the arena, counted from the
  * shard's first element. */

@@ -1,6 +1,7 @@
 /* SP: lab 18 sums over tp the gradients of the parameters that each rank applied to its own
  * positions only. */
 #include "autograd/operations.h"
+#include "base/optional_labs.h"
 #include "train/trainer.h"
 
 /* Copies these gradients into `all`, or back. Returns the number of their elements. If `all` is

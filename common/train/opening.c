@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backend/host_view.h"
+#include "base/optional_labs.h"
 #include "pretrained/pretrained.h"
 #include "train/trainer.h"
 
@@ -131,9 +132,28 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
                        "the model has %d tokens, but its tokenizer has %d", of_model, of_data);
 }
 
-/* NULL without lab 15. */
-__attribute__((weak)) void ring_reduce_scatter(Group *group, Tensor *x);
-__attribute__((weak)) void ring_all_gather(Group *group, Tensor *x);
+/* Does the program have the labs that its settings need? */
+static bool has_labs(const TrainConfig *c, Problem *problem)
+{
+    const struct {
+        bool is_set, is_there;
+        const char *setting;
+        int lab;
+    } needed[] = {
+        {c->ring, ring_reduce_scatter && ring_all_gather, "ALLREDUCE=ring", 15},
+        {c->average > 0, average_is_due && average_weights, "AVERAGE", 16},
+        {c->zero > 0, optimizer_part && sharded_step, "ZERO", 17},
+        {c->model.sequence_parallel, sequence_block_forward && sum_norm_gradients, "SP", 18},
+        {c->model.recompute != RECOMPUTE_NOTHING, recompute_forward && recompute_backward,
+         "RECOMPUTE", 19},
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i].is_set && !needed[i].is_there)
+            return problem_set(
+                problem, NULL, N_("solve this lab and leave out UPTO, or leave out STACK"),
+                "%s is set, but this stack has no lab %d", needed[i].setting, needed[i].lab);
+    return true;
+}
 
 static void sum_around_ring(Group *group, Tensor *x)
 {
@@ -148,9 +168,6 @@ static bool take_ring(const Trainer *t, Problem *problem)
     group_sum_by(NULL, NULL);
     if (!t->config->ring)
         return true;
-    if (!ring_reduce_scatter || !ring_all_gather)
-        return problem_set(problem, NULL, N_("solve lab 15 and leave out UPTO, or leave out STACK"),
-                           "ALLREDUCE=ring, but this stack has no lab 15");
     if (!replicas)
         return problem_set(problem, NULL,
                            N_("choose NTASKS larger than TP times PP: the ring sums gradients over "
@@ -177,7 +194,7 @@ static bool load_pretrained(const Trainer *t, Problem *problem)
 
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
 {
-    if (!take_vocabulary(t, config, problem))
+    if (!has_labs(config, problem) || !take_vocabulary(t, config, problem))
         return false;
     t->pool = pool_new(config->memory, false);
     t->model = model_new(t->pool, &t->mesh, config->seed);

@@ -2,6 +2,7 @@
  * a part of the weights (ZERO=1), or their weights are averaged every few steps (AVERAGE=h). */
 #include <math.h>
 
+#include "base/optional_labs.h"
 #include "base/run.h"
 #include "train/profile.h"
 #include "train/trainer.h"
@@ -62,21 +63,6 @@ static double sharded_gradients(Trainer *t)
 }
 
 /* ---- AVERAGE=h: each replica steps alone, and every h steps lab 16 averages the weights ------------------ */
-
-/* A program without lab 16 uses these two functions instead. */
-__attribute__((weak)) bool average_is_due(int64_t step, int64_t every, bool last)
-{
-    return last || step / every > (step - 1) / every;
-}
-
-__attribute__((weak)) void average_weights(Tensor *weights, double rows, const Mesh *mesh)
-{
-    const int64_t count = tensor_count(weights);
-    double of_all = rows;
-    group_sum(mesh->dp, &of_all, 1);
-    kernel_vector_scale(count, rows / of_all, reals(weights));
-    comm_all_reduce(mesh->dp, reals(weights), reals(weights), count);
-}
 
 static double own_gradients(Trainer *t)
 {

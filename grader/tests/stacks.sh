@@ -49,6 +49,16 @@ wrong_degree() {
 }
 check "a grid whose degrees differ from the run's ends the training with one error" wrong_degree
 
+lacks() { # lacks LAB SETTING...: this setting is refused in a stack without that lab
+    ! make --silent train STACK=mine UPTO=14 NTASKS=2 STEPS=1 "${@:2}" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && says "this stack has no lab $1"
+}
+copy_solution 14
+check "ALLREDUCE=ring needs lab 15" lacks 15 ALLREDUCE=ring TP=1
+check "AVERAGE needs lab 16" lacks 16 AVERAGE=2 TP=1
+check "ZERO needs lab 17" lacks 17 ZERO=1 TP=1
+check "SP needs lab 18" lacks 18 SP=1 TP=2
+check "RECOMPUTE needs lab 19" lacks 19 RECOMPUTE=attention TP=2
+
 copy_solution 20
 sed -i 's/hidden), shard(1)/hidden), shard(0)/' "$(lab_file 20)"
 own_layers() {
