@@ -125,6 +125,7 @@ static bool find_wrong_value(const Evidence *e, bool later)
         if (later && l->what == OUTPUT_OF && label_equal(&passes[i]->label, &returned))
             p.returned = constant_factor(e);
         p.input_gradient_is_wrong = l->what == INPUT_GRADIENT_OF && l->of == A_LAYER;
+        p.parameter = l->what == GRADIENT_OF && l->of == A_PARAMETER ? l->name : NULL;
         bool is_open = false;
         if ((i < count ? !right || (later && p.has_loops) : right && e->want->check != FORWARD) &&
             first_wrong_value(&p, i >= count, &is_open, e->text, e->size)) {

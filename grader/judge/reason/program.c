@@ -242,10 +242,12 @@ static bool next_difference(Comparison *c, int *left)
     *left = 0;
     if (i == NO_FORM)
         return tell_unfinished(c);
-    const int data = data_of(c, form_by(c, i)), meant = meant_by(c, i, left);
+    const Form *is = form_by(c, i);
+    const int of = data_of(c, is), meant = meant_by(c, i, left),
+              data = of == NO_FORM && is->takes > 0 ? is->taken[0] : of;
     const bool extra = data != NO_FORM && data < c->f.plain &&
-                       (meant == NO_FORM || (strcmp(form_by(c, i)->name, "linear") != 0 &&
-                                             differences_with(c, i, data) < *left));
+                       (meant == NO_FORM ||
+                        (strcmp(is->name, "linear") != 0 && differences_with(c, i, data) < *left));
     if (!extra && meant == NO_FORM)
         return false;
     const bool told = extra ? tell_extra(c, i) : tell_difference(c, i, meant);

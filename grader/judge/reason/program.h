@@ -31,6 +31,7 @@ typedef struct PassPrograms {
     double returned; /**< what the lab returned has this many times the right numbers, or 1 if it is
                           wrong otherwise; 0 if it is right or another pass returns it */
     bool input_gradient_is_wrong; /**< the gradient of what enters the pass */
+    const char *parameter;        /**< whose gradient is wrong, or NULL */
     bool has_loops;               /**< the lab has loops over raw numbers */
 } PassPrograms;
 

@@ -231,7 +231,8 @@ bool tell_extra(Comparison *c, int i)
     c->extra = *is;
     append_operation(c, is, name);
     const char *line = line_at(c, i);
-    if (!is_sum(is) && same_operation(c, form_at(c, data_of(c, is)), is))
+    const int data = data_of(c, is);
+    if (!is_sum(is) && data != NO_FORM && same_operation(c, form_at(c, data), is))
         return tell(c, NO_FORM,
                     _("%s at %s is applied to its own result: the layer applies it once"), name,
                     line);

@@ -335,12 +335,15 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, bool *is_
             name, line_of(o->address), wrong == LOST_TERMS ? "" : how);
         return true;
     }
-    /* what takes x returns the pass's own gradient */
-    for (int i = 0; i < c->f.program[RANK].count && p->input_gradient_is_wrong; i++) {
+    /* what takes x, or the parameter, returns its gradient */
+    for (int i = 0; i < c->f.program[RANK].count; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
-        if (maker_of(c, RANK, i, o->input[0].tensor) != NO_FORM || !o->input[0].needs_gradient ||
-            takers_of(c, o->input[0].tensor, &by) != 1 || !gradient_of(p->back[p->own], o) ||
-            (is_of_kit(c, o) && strcmp(o->name, "part") != 0))
+        const bool is_wrong = o->input[0].parameter[0]
+                                  ? p->parameter && !strcmp(p->parameter, o->input[0].parameter)
+                                  : p->input_gradient_is_wrong;
+        if (!is_wrong || maker_of(c, RANK, i, o->input[0].tensor) != NO_FORM ||
+            !o->input[0].needs_gradient || takers_of(c, o->input[0].tensor, &by) != 1 ||
+            !gradient_of(p->back[p->own], o) || (is_of_kit(c, o) && strcmp(o->name, "part") != 0))
             continue;
         *is_open = strcmp(o->name, "part") != 0;
         append_call(c, i, name);

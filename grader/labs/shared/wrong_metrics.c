@@ -149,6 +149,10 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
     const double tp = e->c->tp, pp = e->c->pp;
     const bool last = stage_of_rank(e->c, e->trial->rank) == e->c->pp - 1;
     const Metrics all = of_all_replicas(e);
+    const Entry *first = entry_of_rank(e->trial, group_members(e->c, PP, e->trial->rank).first,
+                                       VALUES, e->want->label);
+    const bool right_on_first = first && first->count == e->count &&
+                                close_to(numbers_of(first), e->right, 1, e->count, e->tolerance);
     const MetricsMistake mistakes[] = {
         {last || e->beyond ? 1 : 0, /* the last stage's own sums are right */
          {0},
@@ -164,6 +168,9 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
         {tp,
          {0},
          N_("%s is also summed over mesh->tp, whose ranks have all counted the same rows")},
+        {last && right_on_first ? 2 : 1,
+         {0},
+         N_("%s contains this stage's own twice: the sum over mesh->pp has it already")},
         {pp, {0}, N_("%s is summed over mesh->pp twice")},
     };
     return broadcast_elsewhere(e) || one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) ||
@@ -230,13 +237,16 @@ bool metrics_are_wrong(const Evidence *e)
          {0},
          N_("%s is summed over the world and divided by the number of replicas: sum "
             "over the replicas, mesh->dp, without a division")},
+        {0,
+         {e->right[0] + all.own[0], e->right[1] + all.own[1], e->right[2] + all.own[2]},
+         N_("%s contains this replica's own twice: the sum over the replicas has it already")},
         {dp, {0}, N_("%s is summed over the replicas twice")},
         {0,
          {dp * all.own[0], dp * all.own[1], dp * all.own[2]},
          N_("%s is this replica's own, times the number of replicas: replicas may read different "
             "numbers of rows, so sum it over mesh->dp")},
     };
-    if (same(loss, all.own[0]) && brought_by_one(e))
+    if (close_to(e->is, all.own, 1, 3, e->tolerance) && brought_by_one(e))
         return true;
     if (dp > 1 && isfinite(all.mean) &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
