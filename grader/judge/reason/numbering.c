@@ -153,6 +153,31 @@ static void set_attributes(const TapeOperation *o, Form *form)
         form->attribute[2] = (TapeAttribute){.name = ""};
 }
 
+/* take() of a product with weights stacked along their dimension 0 is the product with what take()
+ * selects of the weights: the form of that, or NO_FORM if this is no such product. */
+static int form_of_selected(Forms *f, Side side, const TapeOperation *o, const Form *take,
+                            int number)
+{
+    Form part = f->form[number];
+    const bool is_sum = !strcmp(part.name, "add_bias");
+    if (part.is_parameter) {
+        part = *take;
+        part.taken[0] = number;
+        part.attribute[0].number = 0;
+    } else if (part.is_outside || part.takes != 2 || (!is_sum && strcmp(part.name, "linear") != 0))
+        return NO_FORM;
+    for (int k = is_sum ? 0 : 1; k < part.takes && !f->form[number].is_parameter; k++)
+        if ((part.taken[k] = form_of_selected(f, side, o, take, part.taken[k])) == NO_FORM)
+            return NO_FORM;
+    part.keys = 0;
+    set_keys(f, &part);
+    memset(part.by, 0, sizeof part.by);
+    const int form = numbered(f, &part);
+    if (!f->form[form].by[side])
+        f->form[form].by[side] = o;
+    return form;
+}
+
 static int form_of_operation(Forms *f, Side side, int i)
 {
     const TapeOperation *o = &f->program[side].operation[i];
@@ -181,7 +206,10 @@ static int form_of_operation(Forms *f, Side side, int i)
     snprintf(form.name, sizeof form.name, "%s", name);
     set_attributes(o, &form);
     set_keys(f, &form);
-    return numbered(f, &form);
+    const int selected = !strcmp(name, "take") && o->input[0].shape.rank == 4
+                             ? form_of_selected(f, side, o, &form, form.taken[0])
+                             : NO_FORM;
+    return selected != NO_FORM ? selected : numbered(f, &form);
 }
 
 void forms_make(Forms *f)

@@ -40,22 +40,30 @@ static void append_name(const Comparison *c, const char *name, Naming naming, ch
     append(text, LINE, "%.*s", (int)(end - short_name), short_name);
 }
 
+/* If this is a parameter, or one of those that are stacked in it: appends its name, "weight[2]". */
+static bool append_parameter(const Comparison *c, const Form *form, Naming naming, char *text)
+{
+    const bool is_one = !form->is_outside && !strcmp(form->name, "take");
+    const Form *of = is_one ? form_at(c, form->taken[0]) : form;
+    if (!of->is_parameter)
+        return false;
+    append_name(c, of->name, naming, text);
+    if (is_one)
+        append(text, LINE, "[%g]", form->attribute[1].number);
+    return true;
+}
+
 void append_operation(const Comparison *c, const Form *form, char *text)
 {
     const TapeOperation *by = form->by[RANK] ? form->by[RANK] : form->by[PLAIN];
-    const bool is_as_called =
-        by && strcmp(by->name, "gelu and dropout") != 0 && strcmp(by->name, "linear") != 0;
     char called[LINE] = "";
-    append(text, LINE, "%s", is_as_called ? by->name : form->name);
-    for (int k = 0; k < form->takes; k++) {
-        const Form *taken = form_at(c, form->taken[k]);
-        if (!taken->is_parameter)
-            continue;
-        append(text, LINE, "(");
-        append_name(c, taken->name, SHORT, text);
-        append(text, LINE, ")");
-        return;
-    }
+    /* first_token() is a take() */
+    append(text, LINE, "%s", by && !strcmp(form->name, "take") ? by->name : form->name);
+    for (int k = 0; k < form->takes; k++)
+        if (append_parameter(c, form_at(c, form->taken[k]), SHORT, called)) {
+            append(text, LINE, "(%s)", called);
+            return;
+        }
     if (!strcmp(form->attribute[0].name, "name"))
         append_name(c, form->attribute[0].text, WITH_KIND, called);
     if (called[0] && strcmp(called, form->name) != 0)
@@ -75,12 +83,12 @@ void append_value(const Comparison *c, int number, Naming naming, char *text)
     const Form *form = form_at(c, number);
     const int data = form->is_outside ? NO_FORM : data_of(c, form);
     char operation[LINE] = "";
-    if (form->is_parameter)
-        append_name(c, form->name, naming, text);
-    else if (form->is_outside)
-        append(text, LINE, "%s", _(form->name));
-    if (form->is_outside)
+    if (append_parameter(c, form, naming, text))
         return;
+    if (form->is_outside) {
+        append(text, LINE, "%s", _(form->name));
+        return;
+    }
     append_operation(c, form, operation);
     if (!is_sum(form) && data != NO_FORM && form_at(c, data)->is_outside)
         append(text, LINE, _("%s of %s"), operation, _(form_at(c, data)->name));

@@ -71,6 +71,35 @@ static const char *which(bool shards, bool whole)
                            : _("the squares of whole parameters");
 }
 
+/* How many numbers this rank adds up over the stages for this result. */
+static int64_t summed_over_stages(const Evidence *e)
+{
+    const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];
+    const uint64_t stages = ranks_of(group_members(e->c, PP, e->trial->rank));
+    int64_t numbers = 0;
+    for (int64_t i = 0; i < mine->count; i++)
+        if (mine->call[i].rule == REDUCTION && mine->call[i].members == stages &&
+            mine->call[i].where.of == e->want->label.of &&
+            mine->call[i].where.step == e->want->label.step)
+            numbers += mine->call[i].sent[0].count;
+    return numbers;
+}
+
+/* Does this rank make a call with other replicas for this result? */
+static bool meets_other_replicas(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    const int own = replica_of_rank(e->c, e->trial->rank);
+    for (int64_t i = 0; mine && i < mine->count; i++)
+        for (int rank = 0; rank < calls->ranks; rank++)
+            if (mine->call[i].members >> rank & 1 && replica_of_rank(e->c, rank) != own &&
+                mine->call[i].where.of == e->want->label.of &&
+                mine->call[i].where.step == e->want->label.step)
+                return true;
+    return !mine;
+}
+
 /* Describes the first difference of these axes from the right ones. */
 static bool says_of_axes(const Evidence *e, int shards, int whole)
 {
@@ -82,7 +111,8 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
     const bool lacks_pp = no_pp || no_pp_whole,
                lacks_tp = !((shards | whole) & DATA) && !(whole & TENSOR);
     const Call *made = lacks_pp ? sum_over(e, PP) : lacks_tp ? sum_over(e, TP) : NULL;
-    if (made)
+    /* one number may be the sum of the squares of the other kind */
+    if (made && (!lacks_pp || no_pp == no_pp_whole || summed_over_stages(e) > 1))
         return says(e, _("%s are summed over mesh->%s at %s, but the norm does not have that sum"),
                     lacks_pp ? which(no_pp, no_pp_whole) : which(true, false),
                     group_names[lacks_pp ? PP : TP], line_of(made->address));
@@ -114,7 +144,7 @@ static bool is_first_norm(const Evidence *e, int shards, int whole)
 static bool summed_over_other_axes(const Evidence *e)
 {
     double of_shards[LEFT_OUT + 1], of_whole[LEFT_OUT + 1];
-    const int axes = axes_of(e->c);
+    const int axes = axes_of(e->c) & (meets_other_replicas(e) ? ~0 : ~DATA);
     for (int i = 0; i <= LEFT_OUT; i++) {
         of_shards[i] = summed(e, grid_shards, i);
         of_whole[i] = summed(e, grid_whole, i);
