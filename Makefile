@@ -94,7 +94,7 @@ SERIAL := $(call sources_in,common/model/serial)
 DOUBLE := $(filter-out $(patsubst %,common/autograd/%.c,pairs pair_scatter raw op_collectives) \
                        common/model/positions.c, \
             $(call sources_in,$(addprefix common/,$(DOUBLE_ROOMS)))) \
-          $(wildcard common/train/buckets.c common/data/permutation.c)
+          $(wildcard common/train/bucket*.c common/data/permutation.c)
 
 float = $(patsubst %,$(BUILD)/float/%.o,$(basename $(1)))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))

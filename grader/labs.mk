@@ -65,6 +65,10 @@ $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
 # that is still there.
 LENT_7 = feed_forward_new feed_forward_forward
 LENT_12 = stage_send
+# The function of a lab that must only start an exchange, and return at once.
+STARTS_11 = bucket_ready
+STARTS_13 = stage_send
+STARTS_14 = bucket_filled
 # Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start
 # file of START stands in for it, so that the other checks can run.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5

@@ -215,8 +215,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     leave_empty
 fi
 scenario=scenario_$(printf %02d "$lab")
+starts=$(sed -n "s/^STARTS_$lab = /-Wl,--wrap=/p" "${0%/*}/labs.mk") # grader/runner/recorder.c
 # shellcheck disable=SC2086 # flags are words
-bounded "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario",--defsym=lab_variables="$static_bytes" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
+bounded "$CC" $LDFLAGS $starts -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario",--defsym=lab_variables="$static_bytes" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
 [ "$status" = 0 ] || cannot_link "$status"
 rm -f "$out.messages" "${copies[@]}"
 put

@@ -52,23 +52,6 @@ void *callsite_outermost(void)
     return lab_on_stack(true);
 }
 
-static _Unwind_Reason_Code is_this_function(struct _Unwind_Context *frame, void *context)
-{
-    const void **searched = context;
-    if (_Unwind_GetRegionStart(frame) != (uintptr_t)*searched)
-        return _URC_NO_REASON;
-    *searched = NULL;
-    return _URC_END_OF_STACK;
-}
-
-bool is_within(const void *function)
-{
-    const void *searched = function;
-    if (function)
-        _Unwind_Backtrace(is_this_function, &searched);
-    return function && !searched;
-}
-
 void callsite_describe(const void *address, char *text, size_t size)
 {
     char command[192], line[512];

@@ -16,9 +16,6 @@ void *callsite(void);
 /** The outermost such address: a call in the lab's function that the kit has called. */
 void *callsite_outermost(void);
 
-/** Is a call of this function on the stack? */
-bool is_within(const void *function);
-
 /** "attention.c:41" for an address of this program, by addr2line; empty if unknown. */
 void callsite_describe(const void *address, char *text, size_t size);
 

@@ -175,14 +175,6 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
-/* A program without lab 14 uses this function: the last pass completes the gradients. */
-__attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
-{
-    const int passes_left = passes - 1 - pass;
-    if (passes_left == 0)
-        bucket_ready(bucket, mesh);
-}
-
 static bool is_last_pass(const BucketSet *set)
 {
     return set->pass == set->passes - 1;

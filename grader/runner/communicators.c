@@ -203,6 +203,11 @@ int MPI_Comm_rank(MPI_Comm comm, int *rank)
     return PMPI_Comm_rank(substituted(comm), rank);
 }
 
+int MPI_Comm_compare(MPI_Comm a, MPI_Comm b, int *result)
+{
+    return PMPI_Comm_compare(substituted(a), substituted(b), result);
+}
+
 int MPI_Comm_size(MPI_Comm comm, int *size)
 {
     return PMPI_Comm_size(substituted(comm), size);

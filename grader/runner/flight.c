@@ -36,11 +36,26 @@ Piece piece_of(const void *buffer, double count, MPI_Datatype type)
     return (Piece){begin, begin + (buffer == MPI_IN_PLACE ? 0 : bytes_side_by_side(count, type))};
 }
 
-void departs(const Call *call, const void *in, double count, MPI_Datatype type)
+static uint64_t sum_of(const Pieces *all)
 {
-    const Piece sent = piece_of(in, count, type);
-    if (call && length(sent))
-        next = (Flight){.sent = sent, .in = in, .sum = XXH3_64bits(in, length(sent))};
+    uint64_t sum = 0;
+    for (int i = 0; i < all->count; i++)
+        sum = XXH3_64bits_withSeed((const void *)all->piece[i].begin, length(all->piece[i]), sum);
+    return sum;
+}
+
+static size_t bytes_in(const Pieces *all)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < all->count; i++)
+        bytes += length(all->piece[i]);
+    return bytes;
+}
+
+void departs(const Call *call, Pieces sent)
+{
+    if (call && bytes_in(&sent))
+        next = (Flight){.sent = sent, .sum = sum_of(&sent)};
 }
 
 static void mark(void *out, size_t bytes)
@@ -50,25 +65,37 @@ static void mark(void *out, size_t bytes)
         ((unsigned char *)out)[i] = ((const unsigned char *)&none)[i % sizeof none];
 }
 
-/* A receive may declare more elements than its buffer holds, as long as no message fills them. So
- * for a message, only the first element is marked. */
-void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
+/* Where a piece of `out` lies in the landing. */
+static char *landing_of(const Flight *f, Piece piece)
 {
-    const Piece received = piece_of(out, count, type);
-    const size_t bytes = length(received);
-    if (!call || !bytes)
+    return (char *)f->landing + (piece.begin - (uintptr_t)f->out);
+}
+
+/* The landing has the pieces at the same distances from its begin as `out`. */
+void *lands(const Call *call, void *out, Pieces received, size_t most)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < received.count; i++) {
+        const Piece piece = received.piece[i];
+        if (length(piece) && piece.begin < (uintptr_t)out)
+            return out;
+        if (length(piece) && piece.end - (uintptr_t)out > bytes)
+            bytes = piece.end - (uintptr_t)out;
+    }
+    void *landing = call && bytes ? malloc(bytes) : NULL;
+    if (!landing) /* or far more elements than any buffer holds */
         return out;
     next.received = received;
     next.out = out;
-    next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
-    next.landing = malloc(bytes);
-    if (!next.landing) { /* far more elements than any buffer holds */
-        next = (Flight){0};
-        return out;
+    next.most = most;
+    next.landing = landing;
+    for (int i = 0; i < received.count; i++) {
+        void *piece = (void *)received.piece[i].begin;
+        const size_t marked = most ? most : length(received.piece[i]);
+        memcpy(landing_of(&next, received.piece[i]), piece, marked);
+        mark(piece, marked);
     }
-    memcpy(next.landing, out, next.marked);
-    mark(out, next.marked);
-    return next.landing;
+    return landing;
 }
 
 Flight flight_of_call(void)
@@ -81,8 +108,8 @@ Flight flight_of_call(void)
 static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
 {
     int count = 0;
-    if (!status || f->marked == length(f->received))
-        return f->marked;
+    if (!status)
+        return f->most;
     PMPI_Get_count(status, MPI_BYTE, &count);
     return count < 0 ? 0 : (size_t)count;
 }
@@ -90,11 +117,13 @@ static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
 /* Parts that MPI did not write keep their old contents. */
 void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
 {
-    if (f->landing) {
-        memcpy(f->out, f->landing, f->marked);
-        memcpy(f->out, f->landing, bytes_arrived(f, status));
+    for (int i = 0; f->landing && i < f->received.count; i++) {
+        const Piece piece = f->received.piece[i];
+        memcpy((void *)piece.begin, landing_of(f, piece), f->most ? f->most : length(piece));
+        if (f->most)
+            memcpy((void *)piece.begin, landing_of(f, piece), bytes_arrived(f, status));
     }
-    if (f->in && XXH3_64bits(f->in, length(f->sent)) != f->sum)
+    if (f->sent.count && sum_of(&f->sent) != f->sum)
         misuse_since(
             call ? call->address : NULL,
             "wait for it before reusing the buffer, or send from a buffer that has no other use",
@@ -102,7 +131,7 @@ void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
                 ? N_("%s: it was started and not waited for, and its send buffer has changed since")
                 : N_("%s: the send buffer was changed before the send completed, so what arrives "
                      "depends on timing"),
-            call ? call->name : _("message"));
+            call ? _(call->name) : _("message"));
     free(f->landing);
     *f = (Flight){0};
 }

@@ -156,6 +156,11 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
+    if (recorder_open_requests() > 0 && !recorder_only_starts())
+        misuse_since(recorder_open_request(),
+                     "wait for it before you return: what is returned must be complete",
+                     "a function has returned before the exchange that it started here was "
+                     "complete");
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, TRAFFIC_NUMBERS, &numbers);
     numbers[MADE] = beyond(now.made - before.made, COMMUNICATORS);
     numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);

@@ -40,17 +40,18 @@ void messages_begin(void)
     memset(tags, 0, sizeof tags);
 }
 
-void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
+void came_from(Call *call, const CommName *known, const MPI_Status *status, bool told)
 {
-    if (!call || (call->from != ANYBODY && call->from_tag != ANY_TAG))
+    const int source = status->MPI_SOURCE;
+    if (!call || call->from == NOBODY || (call->from != ANYBODY && call->from_tag != ANY_TAG))
         return;
     if (call->from == ANYBODY)
-        call->from = launch_rank(comm, status->MPI_SOURCE);
+        call->from = source >= 0 && source < known->size ? known->order[source] : NOBODY;
     const int tag = status->MPI_TAG, from = call->from;
     int count = 1;
     PMPI_Get_count(status, MPI_BYTE, &count);
-    const bool known = from >= 0 && from < MAX_RANKS && (!tags[from] || tags[from] == 1 + tag);
-    if (call->from_tag == ANY_TAG && (count == 0 || !known))
+    const bool as_before = from >= 0 && from < MAX_RANKS && (!tags[from] || tags[from] == 1 + tag);
+    if (told && call->from_tag == ANY_TAG && (count == 0 || !as_before))
         charge(false, 1, MPI_INT); /* the tag says something */
     if (from >= 0 && from < MAX_RANKS)
         tags[from] = 1 + (int64_t)tag;
@@ -117,7 +118,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
     {                                                                                              \
         comm = substituted(comm);                                                                  \
         Call *call = begins(call_of_send(said, comm, mode, to, tag, x, count, type));              \
-        departs(call, x, count, type);                                                             \
+        departs(call, one_piece(piece_of_message(x, count, type, to)));                            \
         enter(call);                                                                               \
         charge_message(comm, to, count, type);                                                     \
         int result = PMPI_##started(x, count, type, to, tag, comm, request);                       \
@@ -135,7 +136,7 @@ SEND(Rsend, Irsend, "ready send", READY, PMPI_Rsend)
     enter(call);                                                                                   \
     charge_message(comm, to, count, type);                                                         \
     int result = __VA_ARGS__;                                                                      \
-    came_from(call, comm, got);                                                                    \
+    came_from(call, call ? named(comm) : NULL, got, status != MPI_STATUS_IGNORE);                  \
     return leave(result)
 
 int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
@@ -154,7 +155,8 @@ int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm
     comm = substituted(comm);
     Call *call = begins(call_of("receive", comm, MESSAGE));
     receives(call, comm, from, tag, x, count, type);
-    x = lands(call, x, count, type, true);
+    x = lands(call, x, one_piece(piece_of_message(x, count, type, from)),
+              bytes_side_by_side(1, type));
     enter(call);
     int result = PMPI_Irecv(x, count, type, from, tag, comm, request);
     return leave(request_started(call, result, comm, *request));
@@ -206,8 +208,9 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
     receives(call, comm, from, tag, NULL, 0, MPI_DATATYPE_NULL);
     if (call)
         call->probes = 1;
+    waits_for_nothing(call);
     enter(call);
-    came_from(call, comm, got);
+    came_from(call, call ? named(comm) : NULL, got, status != MPI_STATUS_IGNORE);
     PMPI_Get_count(got, MPI_BYTE, &count);
     if (call && count == 0 && tag != MPI_ANY_TAG)
         charge(false, 1, MPI_INT);
@@ -225,7 +228,7 @@ int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, v
                                piece_of_message(y, y_count, y_type, from)))
         misuse("receive into memory that the message does not occupy, or call "
                "MPI_Sendrecv_replace",
-               "%s: the send buffer and the receive buffer overlap", call->name);
+               "%s: the send buffer and the receive buffer overlap", _(call->name));
     RECEIVES(call, to, count, type,
              PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got));
 }

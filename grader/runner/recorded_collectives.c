@@ -79,18 +79,14 @@ static Call *call_of_collective(const Collective *c, MPI_Comm comm)
     return call;
 }
 
-/* The number of elements from the buffer's first one to its last. */
+/* The number of elements in a buffer whose parts follow each other. */
 static double extent_of(const Side *side, MPI_Comm comm)
 {
-    double end = 0, begin = 0;
+    double end = 0;
     if (!side->counts)
         return (double)side->count * (side->each ? size_of(comm) : 1);
-    for (int i = 0, n = size_of(comm); i < n; i++) {
-        begin = side->displs ? side->displs[i] : begin;
-        if (side->counts[i] > 0 && begin + side->counts[i] > end)
-            end = begin + side->counts[i];
-        begin += side->counts[i];
-    }
+    for (int i = 0, n = size_of(comm); i < n; i++)
+        end += side->counts[i];
     return end;
 }
 
@@ -115,49 +111,54 @@ static Side side_received(const Collective *c)
 }
 
 /* A buffer's memory: all of it, or its parts if they may lie apart. */
-static int pieces_of(const Side *side, MPI_Comm comm, Piece pieces[MAX_RANKS])
+static Pieces pieces_of(const Side *side, MPI_Comm comm)
 {
     const bool apart = side->counts && side->displs;
-    const int n = apart ? size_of(comm) : 1;
-    for (int i = 0; i < n; i++) {
+    Pieces all = {apart ? size_of(comm) : 1, {{0}}};
+    for (int i = 0; i < all.count; i++) {
         const int64_t before = apart ? side->displs[i] : 0;
         const uintptr_t offset = (uintptr_t)(before * (int64_t)bytes_side_by_side(1, side->type));
-        pieces[i] =
+        all.piece[i] =
             piece_of(side->buffer, apart ? side->counts[i] : extent_of(side, comm), side->type);
-        pieces[i].begin += offset;
-        pieces[i].end += offset;
+        all.piece[i].begin += offset;
+        all.piece[i].end += offset;
     }
-    return n;
+    return all;
+}
+
+/* What this rank sends from its own buffer, and what it receives. */
+static Pieces pieces_sent(const Call *call, const Collective *c, MPI_Comm comm)
+{
+    return call && sends_own(c, comm) ? pieces_of(&c->in, comm) : (Pieces){0};
+}
+
+static Pieces pieces_received(const Call *call, const Collective *c, MPI_Comm comm)
+{
+    const Side received = side_received(c);
+    return call && receives_own(c, comm) ? pieces_of(&received, comm) : (Pieces){0};
 }
 
 /* The buffers of a collective must not overlap (MPI 3.1, 5.1). What lies between parts is not part
  * of a buffer. */
 static void refuse_overlap(const Call *call, const Collective *c, MPI_Comm comm)
 {
-    Piece in[MAX_RANKS], out[MAX_RANKS];
-    const Side received = side_received(c);
-    const int sent_parts = call && sends_own(c, comm) ? pieces_of(&c->in, comm, in) : 0,
-              parts = call && receives_own(c, comm) ? pieces_of(&received, comm, out) : 0;
-    for (int i = 0; i < sent_parts; i++)
-        for (int k = 0; k < parts; k++)
-            if (pieces_overlap(in[i], out[k]))
+    const Pieces in = pieces_sent(call, c, comm), out = pieces_received(call, c, comm);
+    for (int i = 0; i < in.count; i++)
+        for (int k = 0; k < out.count; k++)
+            if (pieces_overlap(in.piece[i], out.piece[k]))
                 misuse("pass MPI_IN_PLACE if the result is to replace what is sent",
-                       "%s: the send buffer and the receive buffer overlap", call->name);
-    for (int i = 0; i < sent_parts; i++)
-        refuse_in_flight(call, in[i], false);
-    for (int k = 0; k < parts; k++)
-        refuse_in_flight(call, out[k], true);
+                       "%s: the send buffer and the receive buffer overlap", _(call->name));
+    for (int i = 0; i < in.count; i++)
+        refuse_in_flight(call, in.piece[i], false);
+    for (int k = 0; k < out.count; k++)
+        refuse_in_flight(call, out.piece[k], true);
 }
 
 /* Marks the collective as in progress. Returns the buffer that replaces `out`. */
 static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void *out)
 {
-    const Side received = side_received(c);
-    if (sends_own(c, comm))
-        departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
-    if (!receives_own(c, comm))
-        return out;
-    return lands(call, out, extent_of(&received, comm), received.type, false);
+    departs(call, pieces_sent(call, c, comm));
+    return lands(call, out, pieces_received(call, c, comm), 0);
 }
 
 /* This rank's share of what an all-reduce of `count` elements sends. */

@@ -47,6 +47,8 @@ Traffic recorder_traffic(void);
 
 /** The number of requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
+/** The line that started the first of them, or NULL. */
+void *recorder_open_request(void);
 
 /** Reports each line on which MPI objects or blocks of memory were created again and again, and not
  *  freed: their number would keep growing. */
@@ -58,6 +60,9 @@ void yield_begin(RankHeader *header);
 /** Writes an operation of any tape to the Rings `context`: see Observer. */
 void operation_note(void *context, const char *function, void *address, const Tensor *output,
                     int inputs, Tensor *const *input, bool back);
+
+/** Has the case's lab a function that only starts exchanges? Then a pass may end before they do. */
+bool recorder_only_starts(void);
 
 /* ---- inside: for the wrappers of MPI functions ----------------------------------------------------------------------- */
 
@@ -85,7 +90,8 @@ int leave(int result);
 void stays_in(Call *call);
 /** Ends such a call. */
 void stays_no_longer(Call *call);
-/** A number that changes with each operation and each product. */
+/** A number that changes with each operation, each product, and each call of a function that must
+ *  return at once. */
 int64_t operations_so_far(void);
 /** A number that changes with each recorded call, each operation and each product. */
 int64_t progress(void);
@@ -158,6 +164,16 @@ typedef struct Piece {
 } Piece;
 /** The memory of `count` elements; empty for MPI_IN_PLACE and types with gaps. */
 Piece piece_of(const void *buffer, double count, MPI_Datatype type);
+/** The memory of a buffer whose parts may lie apart. What lies between them is not part of it. */
+typedef struct Pieces {
+    int count;              /**< how many pieces */
+    Piece piece[MAX_RANKS]; /**< in any order */
+} Pieces;
+/** A buffer of one piece. */
+static inline Pieces one_piece(Piece piece)
+{
+    return (Pieces){1, {piece}};
+}
 /** Do these pieces have a byte in common? */
 static inline bool pieces_overlap(Piece a, Piece b)
 {
@@ -167,16 +183,23 @@ static inline bool pieces_overlap(Piece a, Piece b)
  *  operation that this pass has in progress, unless both send (MPI 3.1, 3.7.2 and 5.12). Ignores a
  *  NULL call. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills);
-/** Records that the call sends `count` elements from `in`, which must not change until it is
- *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,
- *  MPI_IN_PLACE and types with gaps. */
-void departs(const Call *call, const void *in, double count, MPI_Datatype type);
-/** Records that the call receives `count` elements (of a message, at most `count`) into `out`.
- *  Returns the buffer to give to MPI; until completion, `out` holds marks. */
-void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message);
+/** Records that the call sends these pieces, which must not change until it is complete (MPI 4.0,
+ *  3.7.2 and 6.12). Like lands(), ignores a NULL call and empty pieces. */
+void departs(const Call *call, Pieces sent);
+/** Records that the call receives these pieces of `out`, or (`most` > 0) a message of at most the size
+ *  of the only piece, whose first `most` bytes are marked: no message may fill the rest.
+ *  Returns the buffer to give to MPI; until completion, the pieces hold marks. */
+void *lands(const Call *call, void *out, Pieces received, size_t most);
 
-/** Records who sent the message that a wildcard receive got. */
-void came_from(Call *call, MPI_Comm comm, const MPI_Status *status);
+/** Records who sent the message that a wildcard receive got. `known` is the communicator's.
+ *  @param told whether the lab gets the status: then a tag says something */
+void came_from(Call *call, const CommName *known, const MPI_Status *status, bool told);
+/** The call cannot wait, such as a wait for nothing. Ignores NULL. */
+static inline void waits_for_nothing(Call *call)
+{
+    if (call)
+        call->at_once = 0;
+}
 
 /** The call at `index` of this rank's ring, or NULL if it was overwritten. */
 Call *call_at(int64_t index);

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/flight.h"
 #include "grader/runner/recorder.h"
@@ -12,8 +13,8 @@ enum { KEPT = 4096, SHY = 8 };
 
 typedef struct Started {
     MPI_Request request;
-    MPI_Comm comm;
-    int64_t index; /* index of the call */
+    CommName known; /* of its communicator, which may be freed before */
+    int64_t index;  /* index of the call */
     Flight flight;
     int tests;
     int64_t series; /* operations_so_far() when it was last tested */
@@ -48,6 +49,12 @@ int64_t recorder_open_requests(void)
     return requests.count;
 }
 
+void *recorder_open_request(void)
+{
+    const Call *call = requests.count ? call_at(requests.started[0].index) : NULL;
+    return call ? call->address : NULL;
+}
+
 /* A request that completes at once may reuse an earlier handle. */
 static void together_if_known(MPI_Request request, Flight *flight)
 {
@@ -60,6 +67,14 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
+static bool overlaps_any(Piece piece, const Pieces *all)
+{
+    for (int i = 0; i < all->count; i++)
+        if (pieces_overlap(piece, all->piece[i]))
+            return true;
+    return false;
+}
+
 /* Ignores what an earlier pass started and did not wait for: its memory may have another use by now,
  * and the end of the case reports it. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills)
@@ -68,11 +83,11 @@ void refuse_in_flight(const Call *call, Piece piece, bool fills)
         const Flight *flight = &requests.started[i].flight;
         const Call *before = call_at(requests.started[i].index);
         if (before && label_equal(&before->where, &call->where) &&
-            (pieces_overlap(piece, flight->received) ||
-             (fills && pieces_overlap(piece, flight->sent))))
+            (overlaps_any(piece, &flight->received) ||
+             (fills && overlaps_any(piece, &flight->sent))))
             misuse("wait for it first, or use a buffer that has no other use",
-                   "%s: its buffer overlaps that of a call that has not completed (%s)", call->name,
-                   before->name);
+                   "%s: its buffer overlaps that of a call that has not completed (%s)",
+                   _(call->name), _(before->name));
     }
 }
 
@@ -86,13 +101,13 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     together_if_known(request, &flight);
     if (requests.count == KEPT)
         misuse("wait for started exchanges before starting more",
-               "%s: %d exchanges are already under way", call->name, KEPT);
+               "%s: %d exchanges are already under way", _(call->name), KEPT);
     requests.started[requests.count++] =
-        (Started){request, comm, index_of_current(), flight, 0, 0, 0};
+        (Started){request, *named(comm), index_of_current(), flight, 0, 0, 0};
     return result;
 }
 
-static void ended(MPI_Request request, const MPI_Status *status)
+static void ended(MPI_Request request, const MPI_Status *status, bool told)
 {
     for (int i = 0; i < requests.count; i++) {
         if (requests.started[i].request != request)
@@ -101,7 +116,7 @@ static void ended(MPI_Request request, const MPI_Status *status)
         Call *call = call_at(s.index);
         if (call) {
             call->completed = 1;
-            came_from(call, s.comm, status);
+            came_from(call, &s.known, status, told);
         }
         requests.started[i] = requests.started[--requests.count];
         flight_ends(&s.flight, call, call && call->number ? NULL : status);
@@ -146,7 +161,7 @@ static int ends(const Ending *e, int over, const int which[], int result)
     for (int i = 0; i < over; i++) {
         int k = which ? which[i] : i;
         if (k >= 0 && k < e->count && e->before[k] != MPI_REQUEST_NULL)
-            ended(e->before[k], &e->statuses[i]);
+            ended(e->before[k], &e->statuses[i], !e->own);
     }
     for (int i = 0; i < e->count; i++)
         if (e->requests[i] != MPI_REQUEST_NULL)
@@ -176,10 +191,15 @@ static void refuse_copies(const Ending *e)
 static void enter_wait(const Ending *e, bool some)
 {
     Call *call = call_of("wait", MPI_COMM_NULL, LOCAL);
+    bool active = false;
+    for (int i = 0; i < e->count; i++)
+        active = active || e->before[i] != MPI_REQUEST_NULL;
     if (call)
         refuse_copies(e);
     if (call)
         call->some = some;
+    if (!active)
+        waits_for_nothing(call);
     enter(call);
     for (int i = 0; call && i < e->count; i++)
         waits_for(e->before[i], index_of_current());

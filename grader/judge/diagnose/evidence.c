@@ -407,8 +407,8 @@ static bool beside_the_tape(const Evidence *e)
     const char *line = line_of_raw_look(e->trial);
     return says(e,
                 _("the forward pass is right, but its gradient is not: a part of that pass is not "
-                  "on the tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the "
-                  "backward of an Op of your own is wrong"),
+                  "on the tape (a group_... function, scale(), tensor_copy(), a loop over "
+                  "tensor_data()%s%s), or the backward of an Op of your own is wrong"),
                 line[0] ? _(", at ") : "", line);
 }
 
