@@ -33,7 +33,8 @@ size_t bytes_side_by_side(double count, MPI_Datatype type)
 Piece piece_of(const void *buffer, double count, MPI_Datatype type)
 {
     const uintptr_t begin = (uintptr_t)buffer;
-    return (Piece){begin, begin + (buffer == MPI_IN_PLACE ? 0 : bytes_side_by_side(count, type))};
+    const bool is_none = !buffer || buffer == MPI_IN_PLACE; /* MPI itself refuses NULL */
+    return (Piece){begin, begin + (is_none ? 0 : bytes_side_by_side(count, type))};
 }
 
 static uint64_t sum_of(const Pieces *all)

@@ -2,6 +2,8 @@
  * linked in, and records what it observes. It knows no expected values and gives no verdict. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fenv.h>
+#include <float.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,6 +36,7 @@ static struct {
     Launch *launch;
     RankHeader *header;
     Scenario run;
+    Mesh mesh; /* as the case began */
     jmp_buf case_ends;
     int rank;
     int points; /* occasions in this case on which a rank came late, or could have */
@@ -86,9 +89,22 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     longjmp(runner.case_ends, 1);
 }
 
+/* Ends the case if the lab has changed what all later numbers depend on: rounding, or the mesh. */
+static void must_be_as_before(void)
+{
+    static volatile const float smallest = FLT_MIN;
+    if (fegetround() != FE_TONEAREST || smallest / 2 == 0)
+        misuse("restore it before the function returns, or leave it as it is",
+               "the lab has changed how this rank rounds numbers");
+    if (runner.run.mesh && memcmp(runner.run.mesh, &runner.mesh, sizeof runner.mesh) != 0)
+        misuse("a function gets the mesh to read it: const Mesh *mesh",
+               "the lab has changed the mesh");
+}
+
 /* Ends the case if a sanitizer has reported something, or if a write outside a tensor has happened. */
 static void end_if_found(void)
 {
+    must_be_as_before();
     if (sanitizer_has_found())
         longjmp(runner.case_ends, 1);
     int64_t bytes = runner.run.pool ? pool_damaged() : 0;
@@ -206,6 +222,7 @@ static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
 {
     run->c = *c;
     run->mesh = mesh;
+    runner.mesh = *mesh;
     run->model = NULL;
     run->pool = pool_new(MEMORY, true);
     run->tape = tape_new(run->pool, mesh);
@@ -238,6 +255,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     sanitizer_begin();
     runner.points = runner.notes = 0;
     bool complete = setjmp(runner.case_ends) == 0;
+    fesetenv(FE_DFL_ENV);
     if (complete) {
         atomic_store(&runner.header->state, RUNNING);
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);

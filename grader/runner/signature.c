@@ -18,7 +18,7 @@ static int32_t basic_of(MPI_Datatype type, int size)
         [CHARACTER] = {MPI_CHAR, MPI_WCHAR},
         [COMPLEX] = {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX},
         [LOGICAL] = {MPI_C_BOOL},
-        [PAIR] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT}};
+        [PAIR] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT}};
     for (int kind = FLOATING; kind < BYTES; kind++)
         for (int i = 0; i < MOST && types[kind][i]; i++)
             if (types[kind][i] == type)
@@ -32,6 +32,8 @@ Signature signature_of(int64_t count, MPI_Datatype type)
     int size, integers, addresses, types, combiner;
     if (count <= 0 || type == MPI_DATATYPE_NULL)
         return (Signature){0};
+    if (type == MPI_2INT)
+        return (Signature){2 * count, BASIC(SIGNED, sizeof(int))};
     PMPI_Type_size(type, &size);
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
     if (combiner == MPI_COMBINER_NAMED)
