@@ -23,15 +23,6 @@ bool right_on_first_rank(const Evidence *e)
            says(e, _("the result is right on rank 0, but not on rank %d"), e->trial->rank);
 }
 
-static bool calls_scan(const Calls *calls)
-{
-    for (int r = 0; calls && r < calls->ranks; r++)
-        for (int64_t i = 0; i < calls->rank[r].count; i++)
-            if (!strcmp(calls->rank[r].call[i].name, "scan"))
-                return true;
-    return false;
-}
-
 /* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have
  * the sum? */
 bool brought_by_one(const Evidence *e)
@@ -57,11 +48,9 @@ bool brought_by_one(const Evidence *e)
     return right_on >= 0 &&
            says(
                e,
-               _("the result is right on rank %d, but this rank has only its own contribution: all ranks need the result%s"),
-               right_on,
-               calls_scan(e->trial->outcome->calls)
-                   ? _(". MPI_Scan gives a rank the sum over the ranks up to it: use MPI_Allreduce")
-                   : "");
+               _("the result is right on rank %d, but this rank has only its own contribution: all "
+                 "ranks need the result"),
+               right_on);
 }
 
 static int64_t count_right(const double *is, const Evidence *e)

@@ -249,8 +249,9 @@ bool multiple(const Evidence *e)
         {1.0 / micros, N_("it is %g times the expected value: it is divided by the number of "
                           "micro-batches, but the loss is already divided by the rows of the "
                           "whole batch")},
-        {1.0 / c->B, N_("it is %g times the expected value, as if a mean over the batch of B texts "
-                        "were taken once too often")},
+        {c->B == replicas_of(c) || c->B == c->world ? 1 : 1.0 / c->B,
+         N_("it is %g times the expected value, as if a mean over the batch of B texts were taken "
+            "once too often")},
         {1.0 / replicas, N_("it is %g times the expected value: it is divided by the number of "
                             "replicas once too often")},
         {2, N_("it is %g times the expected value: it is counted twice")},

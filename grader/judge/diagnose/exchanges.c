@@ -238,6 +238,11 @@ bool reduced_otherwise(const Evidence *e)
                 return says(e, _("rank %d calls the %s, but %s"), rank, one,
                             call->of_tensor ? _("a tensor holds floats (MPI_FLOAT)")
                                             : _("these numbers are doubles (MPI_DOUBLE)"));
+            if (!strcmp(call->name, "scan") && !is_passed_on(&calls->rank[rank], call))
+                return says(e,
+                            _("rank %d calls the %s. MPI_Scan gives a rank the sum over the ranks "
+                              "up to it: use MPI_Allreduce"),
+                            rank, one);
             if (call->root != NOBODY && !is_passed_on(&calls->rank[rank], call))
                 return says(
                     e,

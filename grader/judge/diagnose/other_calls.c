@@ -81,7 +81,8 @@ bool right_in_step_1(const Evidence *e)
             !is_right_on_rank(t, want))
             return false;
     if (t->result->check[INITIAL_VALUES].fails)
-        return says(e, "%s", _("the initial values are already wrong, so look at that check first"));
+        return says(e, "%s",
+                    _("the initial values are already wrong, so look at that check first"));
     return says(e, "%s%s",
                 _("step 1 is right, but later steps are not: does the lab keep something from one "
                   "call to the next (in a static variable, or in the layer), or count its calls?"),

@@ -71,20 +71,6 @@ static const char *which(bool shards, bool whole)
                            : _("the squares of whole parameters");
 }
 
-/* How many numbers this rank adds up over the stages for this result. */
-static int64_t summed_over_stages(const Evidence *e)
-{
-    const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];
-    const uint64_t stages = ranks_of(group_members(e->c, PP, e->trial->rank));
-    int64_t numbers = 0;
-    for (int64_t i = 0; i < mine->count; i++)
-        if (mine->call[i].rule == REDUCTION && mine->call[i].members == stages &&
-            mine->call[i].where.of == e->want->label.of &&
-            mine->call[i].where.step == e->want->label.step)
-            numbers += mine->call[i].sent[0].count;
-    return numbers;
-}
-
 /* Does this rank make a call with other replicas for this result? */
 static bool meets_other_replicas(const Evidence *e)
 {
@@ -112,7 +98,7 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
                lacks_tp = !((shards | whole) & DATA) && !(whole & TENSOR);
     const Call *made = lacks_pp ? sum_over(e, PP) : lacks_tp ? sum_over(e, TP) : NULL;
     /* one number may be the sum of the squares of the other kind */
-    if (made && (!lacks_pp || no_pp == no_pp_whole || summed_over_stages(e) > 1))
+    if (made && (!lacks_pp || no_pp == no_pp_whole || numbers_over(e, PP) > 1))
         return says(e, _("%s are summed over mesh->%s at %s, but the norm does not have that sum"),
                     lacks_pp ? which(no_pp, no_pp_whole) : which(true, false),
                     group_names[lacks_pp ? PP : TP], line_of(made->address));

@@ -111,17 +111,30 @@ static bool is_of_another_replica(const Evidence *e)
     return false;
 }
 
-const Call *sum_over(const Evidence *e, GroupName axis)
+static const Call *next_sum_over(const Evidence *e, GroupName axis, const Call *last)
 {
     const Calls *calls = e->trial->outcome->calls;
     const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     const uint64_t members = ranks_of(group_members(e->c, axis, e->trial->rank));
-    for (int64_t i = 0; mine && i < mine->count; i++)
+    for (int64_t i = last ? last + 1 - mine->call : 0; mine && i < mine->count; i++)
         if (mine->call[i].rule == REDUCTION && mine->call[i].members == members &&
             mine->call[i].where.of == e->want->label.of &&
             mine->call[i].where.step == e->want->label.step)
             return &mine->call[i];
     return NULL;
+}
+
+const Call *sum_over(const Evidence *e, GroupName axis)
+{
+    return next_sum_over(e, axis, NULL);
+}
+
+int64_t numbers_over(const Evidence *e, GroupName axis)
+{
+    int64_t numbers = 0;
+    for (const Call *call = NULL; (call = next_sum_over(e, axis, call));)
+        numbers += call->sent[0].count;
+    return numbers;
 }
 
 /* Does this rank get the zeros of another stage than the last in a broadcast? */
@@ -156,9 +169,9 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
     const MetricsMistake mistakes[] = {
         {last || e->beyond ? 1 : 0, /* the last stage's own sums are right */
          {0},
-         sum_over(e, PP) ? N_("%s is this stage's own: a sum over mesh->pp is made, but its result "
-                              "is not stored in it")
-                         : N_("%s is this stage's own: sum over the stages, mesh->pp")},
+         numbers_over(e, PP) < 3 ? N_("%s is this stage's own: sum over the stages, mesh->pp")
+                                 : N_("%s is this stage's own: a sum over mesh->pp is made, but "
+                                      "its result is not stored in it")},
         {1 / pp,
          {0},
          N_("%s is divided by the number of stages, but only the last stage has counted rows")},
@@ -222,7 +235,10 @@ bool metrics_are_wrong(const Evidence *e)
             "count")},
         {0,
          {all.own[0], all.own[1], all.own[2]},
-         N_("%s covers this replica only: all three numbers must be summed over the replicas")},
+         numbers_over(e, DP) < 3
+             ? N_("%s covers this replica only: all three numbers must be summed over the replicas")
+             : N_("%s covers this replica only: a sum over mesh->dp is made, but its result is not "
+                  "stored in it")},
         {0,
          {e->right[0] / n, e->right[1] / n, 1},
          N_("%s is divided by the count: the caller does that, once for all batches")},

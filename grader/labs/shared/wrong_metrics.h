@@ -10,3 +10,5 @@
 Finder metrics_are_wrong;
 /** The sum over this axis that this rank has made where the wrong numbers come from, or NULL. */
 const Call *sum_over(const Evidence *e, GroupName axis);
+/** How many numbers this rank has added up over this axis there. */
+int64_t numbers_over(const Evidence *e, GroupName axis);
