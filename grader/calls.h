@@ -106,6 +106,7 @@ typedef struct Call {
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t polls; /**< no call of the lab's, but a series of polls, which may end in vain */
     int32_t returned, completed; /**< the rank left the call; what the call started is complete */
+    int32_t late;                /**< but it was not when its pass ended */
     int64_t multiplied;          /**< multiply-adds of its rank from work_begin() to this call */
     double charged;              /**< what its rank sends in it, in numbers of 4 bytes */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */

@@ -21,7 +21,7 @@ enum {
     BEHIND = 16,
 #endif
     SMALL = 128 << 10, /* so many bytes of a lab's layers do not count */
-    FEW = 512,         /* and of its static variables */
+    FEW = 2 << 10,     /* and of its static variables */
     STACK = 512 << 10, /* what the kit's functions and MPI may take of the stack */
     UNTOUCHED = 0xff   /* numbers that are NaN */
 };

@@ -47,8 +47,8 @@ Traffic recorder_traffic(void);
 
 /** The number of requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
-/** The line that started the first of them, or NULL. */
-void *recorder_open_request(void);
+/** Marks their calls: a pass has ended before they were complete. Returns how many. */
+int64_t recorder_open_requests_are_late(void);
 
 /** Reports each line on which MPI objects or blocks of memory were created again and again, and not
  *  freed: their number would keep growing. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/contributions.h"
+#include "grader/judge/reason/numbering.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/work.h"
@@ -72,9 +73,15 @@ static bool is_finite_tensor(const TapeTensor *x)
     return x->size < 0 || (isfinite(x->sum[0]) && isfinite(x->sum[1]));
 }
 
+static const char *const of_nan =
+    N_("the result contains NaN. It may come from 0 divided by 0, from a logarithm or a root of a "
+       "negative number, from an earlier step, or from memory that was not written yet or already "
+       "freed (SAN=1 finds the line)");
+
 /* Names the first operation of this step that makes a NaN or an infinite value of finite numbers. */
 static bool made_by_operation(const Evidence *e)
 {
+    static const Forms none;
     const Calls *calls = e->trial->outcome->calls;
     const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     for (int64_t i = 0; mine && i < mine->operations_count; i++) {
@@ -82,11 +89,15 @@ static bool made_by_operation(const Evidence *e)
         bool finite = !o->back && o->where.step == e->want->label.step && line_of(o->address)[0];
         for (int k = 0; k < o->inputs && finite; k++)
             finite = o->input[k].size >= 0 && is_finite_tensor(&o->input[k]);
-        if (finite && o->inputs > 0 && !is_finite_tensor(&o->output))
-            return says(e,
-                        _("%s at %s makes a NaN or an infinite value of finite numbers: the first "
-                          "one of this step"),
-                        o->name, line_of(o->address));
+        if (!finite || o->inputs == 0 || is_finite_tensor(&o->output))
+            continue;
+        says(e,
+             _("%s at %s makes a NaN or an infinite value of finite numbers: the first one of this "
+               "step"),
+             o->name, line_of(o->address));
+        if (is_move(&none, o)) /* a pair that a lab has written, in some of its lines */
+            append(e->text, e->size, "\n%s", _(of_nan));
+        return true;
     }
     return false;
 }
@@ -102,14 +113,10 @@ bool not_a_number(const Evidence *e)
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "a logarithm of 0 was taken, or it grew without bound"));
         } else if (isnan(e->is[i]) && !isnan(e->right[i]))
-            return says(e,
-                        is_under_way(e->is[i])
-                            ? _("a buffer was read before the message or the sum that fills it "
-                                "was complete: wait for it first (pending_wait, MPI_Wait)")
-                            : _("the result contains NaN. It may come from 0 divided by 0, from a "
-                                "logarithm or a root of a negative number, from an earlier step, "
-                                "or from memory that was not written yet or already freed (SAN=1 "
-                                "finds the line)"));
+            return says(e, is_under_way(e->is[i])
+                               ? _("a buffer was read before the message or the sum that fills it "
+                                   "was complete: wait for it first (pending_wait, MPI_Wait)")
+                               : _(of_nan));
     return false;
 }
 

@@ -318,6 +318,11 @@ static void request_text(const Trial *t, const Call *open, char *text, size_t si
         append(which, sizeof which, _(", the %s"), one);
     }
     const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
+    if (open && open->completed) {
+        snprintf(text, size,
+                 _("the %s was not complete when the function returned: wait for it there"), one);
+        return;
+    }
     snprintf(text, size,
              sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
                        "before it has left")
@@ -335,7 +340,7 @@ static bool was_left_open(const Trial *t, const Call *call, int rank)
 {
     const Calls *calls = t->outcome->calls;
     const Call *in = call_of_rank(calls, rank);
-    if (!call->starts || call->completed)
+    if (!call->starts || (call->completed && !call->late))
         return false;
     return calls->rank[rank].left ||
            (in && !label_equal(&call->where, &in->where) && !t->result->lab->over_replicas &&
@@ -381,7 +386,7 @@ static void fail_requests(Trial *t)
     bool found = false;
     for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
         const Call *call = &calls->rank[t->rank].call[i];
-        if (!call->starts || call->completed)
+        if (!call->starts || (call->completed && !call->late))
             continue;
         fail_request(t, call);
         found = true;
