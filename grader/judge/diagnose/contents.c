@@ -30,11 +30,28 @@ static const char *wrong_inner_width(const Entry *got, const Entry *want)
     return text;
 }
 
+/* Says that this is the shape of another parameter of the layer, or returns NULL. */
+static const char *shape_of_another(const Trial *t, const Entry *got, const Entry *want)
+{
+    static char text[160];
+    const char *dot = strchr(want->label.name, '.');
+    const size_t layer = dot ? (size_t)(dot + 1 - want->label.name) : 0;
+    for (const Entry *other = NULL; (other = next_entry(t->expected.all, other));)
+        if (other->kind == PARAMETER && !label_equal(&other->label, &want->label) &&
+            !strncmp(other->label.name, want->label.name, layer) &&
+            shape_equal(other->shape, got->shape) && got->shape.rank > 1) {
+            snprintf(text, sizeof text, _("that is the shape of %.63s: are the names swapped?"),
+                     other->label.name);
+            return text;
+        }
+    return NULL;
+}
+
 static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    const char *inner = wrong_inner_width(got, want);
+    const char *inner = wrong_inner_width(got, want), *another = shape_of_another(t, got, want);
     const bool stacked = got->shape.rank == want->shape.rank - 1 &&
                          shape_count(got->shape) == shape_count(want->shape);
     snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
@@ -46,8 +63,9 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
              : divided
                  ? _("all ranks hold the same numbers for their parts of it, so the assembled "
                      "matrix repeats itself: declare the full shape and shard(dimension)")
-             : inner ? inner
-                     : _("check the sizes in the ..._new function"));
+             : inner   ? inner
+             : another ? another
+                       : _("check the sizes in the ..._new function"));
 }
 
 /* Fails the checks of a parameter whose numbers and part cannot be judged. */
