@@ -16,6 +16,13 @@ static size_t length(Piece piece)
     return piece.end - piece.begin;
 }
 
+static void *first_byte(Piece piece)
+{
+    void *byte;
+    memcpy(&byte, &piece.begin, sizeof byte);
+    return byte;
+}
+
 size_t bytes_side_by_side(double count, MPI_Datatype type)
 {
     int size, numbers, combiner;
@@ -41,7 +48,7 @@ static uint64_t sum_of(const Pieces *all)
 {
     uint64_t sum = 0;
     for (int i = 0; i < all->count; i++)
-        sum = XXH3_64bits_withSeed((const void *)all->piece[i].begin, length(all->piece[i]), sum);
+        sum = XXH3_64bits_withSeed(first_byte(all->piece[i]), length(all->piece[i]), sum);
     return sum;
 }
 
@@ -91,7 +98,7 @@ void *lands(const Call *call, void *out, Pieces received, size_t most)
     next.most = most;
     next.landing = landing;
     for (int i = 0; i < received.count; i++) {
-        void *piece = (void *)received.piece[i].begin;
+        void *piece = first_byte(received.piece[i]);
         const size_t marked = most ? most : length(received.piece[i]);
         memcpy(landing_of(&next, received.piece[i]), piece, marked);
         mark(piece, marked);
@@ -120,9 +127,9 @@ void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
 {
     for (int i = 0; f->landing && i < f->received.count; i++) {
         const Piece piece = f->received.piece[i];
-        memcpy((void *)piece.begin, landing_of(f, piece), f->most ? f->most : length(piece));
+        memcpy(first_byte(piece), landing_of(f, piece), f->most ? f->most : length(piece));
         if (f->most)
-            memcpy((void *)piece.begin, landing_of(f, piece), bytes_arrived(f, status));
+            memcpy(first_byte(piece), landing_of(f, piece), bytes_arrived(f, status));
     }
     if (f->sent.count && sum_of(&f->sent) != f->sum)
         misuse_since(
