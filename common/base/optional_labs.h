@@ -23,3 +23,6 @@
 #pragma weak sum_norm_gradients
 #pragma weak recompute_forward
 #pragma weak recompute_backward
+
+/** Has the program lab 15, 16, 17, 18 or 19? */
+bool has_lab(int lab);

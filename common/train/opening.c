@@ -136,19 +136,16 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
 static bool has_labs(const TrainConfig *c, Problem *problem)
 {
     const struct {
-        bool is_set, is_there;
+        bool is_set;
         const char *setting;
         int lab;
-    } needed[] = {
-        {c->ring, ring_reduce_scatter && ring_all_gather, "ALLREDUCE=ring", 15},
-        {c->average > 0, average_is_due && average_weights, "AVERAGE", 16},
-        {c->zero > 0, optimizer_part && sharded_step, "ZERO", 17},
-        {c->model.sequence_parallel, sequence_block_forward && sum_norm_gradients, "SP", 18},
-        {c->model.recompute != RECOMPUTE_NOTHING, recompute_forward && recompute_backward,
-         "RECOMPUTE", 19},
-    };
+    } needed[] = {{c->ring, "ALLREDUCE=ring", 15},
+                  {c->average > 0, "AVERAGE", 16},
+                  {c->zero > 0, "ZERO", 17},
+                  {c->model.sequence_parallel, "SP", 18},
+                  {c->model.recompute != RECOMPUTE_NOTHING, "RECOMPUTE", 19}};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (needed[i].is_set && !needed[i].is_there)
+        if (needed[i].is_set && !has_lab(needed[i].lab))
             return problem_set(
                 problem, NULL, N_("solve this lab and leave out UPTO, or leave out STACK"),
                 "%s is set, but this stack has no lab %d", needed[i].setting, needed[i].lab);

@@ -44,7 +44,7 @@ Piece piece_of(const void *buffer, double count, MPI_Datatype type)
     return (Piece){begin, begin + (is_none ? 0 : bytes_side_by_side(count, type))};
 }
 
-static uint64_t sum_of(const Pieces *all)
+static uint64_t sum_of(const MemoryPieces *all)
 {
     uint64_t sum = 0;
     for (int i = 0; i < all->count; i++)
@@ -52,7 +52,7 @@ static uint64_t sum_of(const Pieces *all)
     return sum;
 }
 
-static size_t bytes_in(const Pieces *all)
+static size_t bytes_in(const MemoryPieces *all)
 {
     size_t bytes = 0;
     for (int i = 0; i < all->count; i++)
@@ -60,7 +60,7 @@ static size_t bytes_in(const Pieces *all)
     return bytes;
 }
 
-void departs(const Call *call, Pieces sent)
+void departs(const Call *call, MemoryPieces sent)
 {
     if (call && bytes_in(&sent))
         next = (Flight){.sent = sent, .sum = sum_of(&sent)};
@@ -80,7 +80,7 @@ static char *landing_of(const Flight *f, Piece piece)
 }
 
 /* The landing has the pieces at the same distances from its begin as `out`. */
-void *lands(const Call *call, void *out, Pieces received, size_t most)
+void *lands(const Call *call, void *out, MemoryPieces received, size_t most)
 {
     size_t bytes = 0;
     for (int i = 0; i < received.count; i++) {

@@ -12,10 +12,10 @@
 
 /** The memory of an operation in progress. */
 typedef struct Flight {
-    Pieces sent, received; /**< without pieces if there is none */
-    uint64_t sum;          /**< checksum of what was sent */
-    void *out, *landing;   /**< the lab's receive buffer, and the one that MPI fills; or NULL */
-    size_t most;           /**< of a message, how much of it is marked; otherwise 0 */
+    MemoryPieces sent, received; /**< without pieces if there is none */
+    uint64_t sum;                /**< checksum of what was sent */
+    void *out, *landing; /**< the lab's receive buffer, and the one that MPI fills; or NULL */
+    size_t most;         /**< of a message, how much of it is marked; otherwise 0 */
 } Flight;
 
 /** What departs() and lands() have noted for this rank's current call. The caller takes it over. */

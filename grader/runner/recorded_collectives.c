@@ -111,10 +111,10 @@ static Side side_received(const Collective *c)
 }
 
 /* A buffer's memory: all of it, or its parts if they may lie apart. */
-static Pieces pieces_of(const Side *side, MPI_Comm comm)
+static MemoryPieces pieces_of(const Side *side, MPI_Comm comm)
 {
     const bool apart = side->counts && side->displs;
-    Pieces all = {apart ? size_of(comm) : 1, {{0}}};
+    MemoryPieces all = {apart ? size_of(comm) : 1, {{0}}};
     for (int i = 0; i < all.count; i++) {
         const int64_t before = apart ? side->displs[i] : 0;
         const uintptr_t offset = (uintptr_t)(before * (int64_t)bytes_side_by_side(1, side->type));
@@ -127,22 +127,22 @@ static Pieces pieces_of(const Side *side, MPI_Comm comm)
 }
 
 /* What this rank sends from its own buffer, and what it receives. */
-static Pieces pieces_sent(const Call *call, const Collective *c, MPI_Comm comm)
+static MemoryPieces pieces_sent(const Call *call, const Collective *c, MPI_Comm comm)
 {
-    return call && sends_own(c, comm) ? pieces_of(&c->in, comm) : (Pieces){0};
+    return call && sends_own(c, comm) ? pieces_of(&c->in, comm) : (MemoryPieces){0};
 }
 
-static Pieces pieces_received(const Call *call, const Collective *c, MPI_Comm comm)
+static MemoryPieces pieces_received(const Call *call, const Collective *c, MPI_Comm comm)
 {
     const Side received = side_received(c);
-    return call && receives_own(c, comm) ? pieces_of(&received, comm) : (Pieces){0};
+    return call && receives_own(c, comm) ? pieces_of(&received, comm) : (MemoryPieces){0};
 }
 
 /* The buffers of a collective must not overlap (MPI 3.1, 5.1). What lies between parts is not part
  * of a buffer. */
 static void refuse_overlap(const Call *call, const Collective *c, MPI_Comm comm)
 {
-    const Pieces in = pieces_sent(call, c, comm), out = pieces_received(call, c, comm);
+    const MemoryPieces in = pieces_sent(call, c, comm), out = pieces_received(call, c, comm);
     for (int i = 0; i < in.count; i++)
         for (int k = 0; k < out.count; k++)
             if (pieces_overlap(in.piece[i], out.piece[k]))

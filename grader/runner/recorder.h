@@ -165,14 +165,14 @@ typedef struct Piece {
 /** The memory of `count` elements; empty for MPI_IN_PLACE and types with gaps. */
 Piece piece_of(const void *buffer, double count, MPI_Datatype type);
 /** The memory of a buffer whose parts may lie apart. What lies between them is not part of it. */
-typedef struct Pieces {
+typedef struct MemoryPieces {
     int count;              /**< how many pieces */
     Piece piece[MAX_RANKS]; /**< in any order */
-} Pieces;
+} MemoryPieces;
 /** A buffer of one piece. */
-static inline Pieces one_piece(Piece piece)
+static inline MemoryPieces one_piece(Piece piece)
 {
-    return (Pieces){1, {piece}};
+    return (MemoryPieces){1, {piece}};
 }
 /** Do these pieces have a byte in common? */
 static inline bool pieces_overlap(Piece a, Piece b)
@@ -185,14 +185,14 @@ static inline bool pieces_overlap(Piece a, Piece b)
 void refuse_in_flight(const Call *call, Piece piece, bool fills);
 /** Records that the call sends these pieces, which must not change until it is complete (MPI 4.0,
  *  3.7.2 and 6.12). Like lands(), ignores a NULL call and empty pieces. */
-void departs(const Call *call, Pieces sent);
+void departs(const Call *call, MemoryPieces sent);
 /** Records that the call receives these pieces of `out`, or (`most` > 0) a message of at most the size
  *  of the only piece, whose first `most` bytes are marked: no message may fill the rest.
  *  Returns the buffer to give to MPI; until completion, the pieces hold marks. */
-void *lands(const Call *call, void *out, Pieces received, size_t most);
+void *lands(const Call *call, void *out, MemoryPieces received, size_t most);
 
-/** Records who sent the message that a wildcard receive got. `known` is the communicator's.
- *  @param told whether the lab gets the status: then a tag says something */
+/** Records who sent the message that a wildcard receive got. `known` is the communicator's. If the lab
+ *  gets the status (`told`), a tag says something. */
 void came_from(Call *call, const CommName *known, const MPI_Status *status, bool told);
 /** The call cannot wait, such as a wait for nothing. Ignores NULL. */
 static inline void waits_for_nothing(Call *call)

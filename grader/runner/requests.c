@@ -71,7 +71,7 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
-static bool overlaps_any(Piece piece, const Pieces *all)
+static bool overlaps_any(Piece piece, const MemoryPieces *all)
 {
     for (int i = 0; i < all->count; i++)
         if (pieces_overlap(piece, all->piece[i]))
