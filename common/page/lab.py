@@ -16,7 +16,7 @@ from language import _, counted
 KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("message"), "pink", "falling"], "wait": [_("wait for a started exchange"), "green", "upright"],
          "stuck": [_("call that did not return"), "yellow", "dots"]}
 ENDINGS = {"complete": _("The case ran to completion."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for something that never comes."),
-           "looped": _("A rank computes for ever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
+           "looped": _("A rank computes forever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
 
 
 def timeline_of(found):

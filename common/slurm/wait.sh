@@ -75,7 +75,7 @@ shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Would a job that is pending for this reason wait for ever?
+# Would a job that is pending for this reason wait forever?
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \

@@ -19,7 +19,7 @@ command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is 
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 export BALISE_CORES=$cores            # for the trace
 
-# Below these limits, OpenBLAS retries the allocation of its buffers (128 MB per core) for ever, and
+# Below these limits, OpenBLAS retries the allocation of its buffers (128 MB per core) forever, and
 # mpirun may hang.
 least() { # least FLAG NUMBER SENTENCE
     local limit

@@ -52,13 +52,14 @@ static void end(Scenario *run, Label label, Budget budget)
     work_end(run, label);
 }
 
-static void must_be(const Tensor *y, int function, Shape shape)
+static void must_be(const Scenario *run, const Tensor *y, int function, Shape shape)
 {
     if (!y)
         misuse("return a tensor", "%s returned NULL", vocabulary_functions[function]);
     if (!shape_equal(y->shape, shape))
         misuse("balise.h says what it returns", "%s returned %s, and not %s",
                vocabulary_functions[function], TENSOR_TEXT(y), SHAPE_TEXT(shape));
+    must_be_whole(run, vocabulary_functions[function], y);
 }
 
 /* ---- a step -------------------------------------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ static void forward(Scenario *run, const Tables *t, Pass *p, int which, int step
     begin(run, labelled(FORWARD_PASS_OF, EMBEDDING, which, step));
     p->y = vocabulary_embedding(t->embedding, p->ids, run->mesh);
     end(run, labelled(FORWARD_OF, EMBEDDING, which, step), FORWARD_BUDGET);
-    must_be(p->y, EMBEDDING, hidden);
+    must_be(run, p->y, EMBEDDING, hidden);
     p->u = random_input(run, key_of(key, "x", which, step), -1, hidden, true);
     p->x = c->kind == TIED ? add(p->y, p->u) : gelu(p->u);
     begin(run, labelled(FORWARD_PASS_OF, LOGITS, which, step));
@@ -86,7 +87,7 @@ static void forward(Scenario *run, const Tables *t, Pass *p, int which, int step
     begin(run, labelled(FORWARD_PASS_OF, LOSS, which, step));
     p->loss = vocabulary_parallel_cross_entropy(p->given, p->targets, run->mesh);
     end(run, labelled(FORWARD_OF, LOSS, which, step), FORWARD_BUDGET);
-    must_be(p->loss, LOSS, SHAPE(1));
+    must_be(run, p->loss, LOSS, SHAPE(1));
 }
 
 static void write_forward(Scenario *run, const Tables *t, const Pass *p, int which, int step)

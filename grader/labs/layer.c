@@ -88,21 +88,6 @@ static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int
     return pass->x;
 }
 
-/* A layer takes and returns what every rank holds in full. */
-static void must_be_whole(const Scenario *run, const Tensor *y)
-{
-    char text[96];
-    if (!y)
-        misuse("return a tensor", "the layer's forward function returned NULL");
-    if (run->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
-        misplaced(y->placement.kind == PARTIAL ? N_("all_reduce (g) adds the partial sums")
-                  : y->placement.kind == COPIED
-                      ? N_("duplication (f) is for the input of a product "
-                           "with a split weight, not for what a layer returns")
-                      : N_("all_gather joins the shards of all ranks"),
-                  "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
-}
-
 /* The weights at the beginning of this step. */
 static real *filled;
 
@@ -133,7 +118,9 @@ static void forward(Scenario *run, const LayerScenario *layer, const void *made,
                              pass->mask, run->mesh);
     traffic_end(run, labelled(FORWARD_OF, which, step), FORWARD_BUDGET, &sizes);
     work_end(run, labelled(FORWARD_OF, which, step));
-    must_be_whole(run, pass->y);
+    if (!pass->y)
+        misuse("return a tensor", "the layer's forward function returned NULL");
+    must_be_whole(run, _("the layer"), pass->y);
     if (weights_have_changed(run))
         misplaced("only the optimiser changes weights, between steps: compute with a copy, "
                   "tensor_copy(weight)",

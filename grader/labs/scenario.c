@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "base/run.h"
 
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
@@ -299,4 +300,16 @@ Tensor *random_mask(Scenario *run, const char *name)
         ints(mask)[i] =
             1; /* what a kernel computes from NaN at hidden positions is its own affair */
     return mask;
+}
+
+void must_be_whole(const Scenario *run, const char *who, const Tensor *y)
+{
+    char text[96];
+    if (run->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
+        misplaced(y->placement.kind == PARTIAL ? N_("all_reduce (g) adds the partial sums")
+                  : y->placement.kind == COPIED
+                      ? N_("duplication (f) is for the input of a product "
+                           "with a split weight, not for what a layer returns")
+                      : N_("all_gather joins the shards of all ranks"),
+                  "%s returns %s; it should be whole on every rank", who, tensor_text(y, text));
 }

@@ -170,6 +170,9 @@ void begin_pass(Scenario *run, int step);
 /** Passes x into a layer. The judge can keep the gradient from coming back. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
+/** Notes a broken rule unless `who`, a layer or a function, returns a y that every rank holds in full. */
+void must_be_whole(const Scenario *run, const char *who, const Tensor *y);
+
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 enum { KEY_SIZE = 64 }; /**< bytes of a key by which inputs are drawn */

@@ -271,7 +271,7 @@ endings_slowly() {
     attack 'if (mesh->tp_rank == 1) for (int there;; sleep(1)) MPI_Iprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);'
     check "an endless series of events has a verdict" fails_saying_one_of "did not return within the time limit" "the lab did not end in time"
     attack 'if (mesh->tp_rank == 1) for (;;) sleep(1000);'
-    check "a rank that sleeps for ever is stopped" fails_saying "Rank 1 did not return within the time limit"
+    check "a rank that sleeps forever is stopped" fails_saying "Rank 1 did not return within the time limit"
     for call in 'exit(0)' '_exit(0)' 'abort()' 'MPI_Abort(MPI_COMM_WORLD, 0)' 'MPI_Finalize(); exit(0)'; do
         attack "if (mesh->tp_rank == 1) { $call; }"
         check "$call fails the case, and the report names it" fails_saying "${call%%(*}"

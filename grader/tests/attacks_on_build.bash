@@ -193,5 +193,5 @@ int big[] = {B(B(1,))};'
     mkfifo student/pipe
     COMPILE_SECONDS=2 attack '' '#include "pipe"
 '
-    check "a compiler that waits for ever is stopped" fails_saying "it ran for more than 10 seconds"
+    check "a compiler that waits forever is stopped" fails_saying "it ran for more than 10 seconds"
 }

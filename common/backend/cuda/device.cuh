@@ -25,7 +25,7 @@ void device_check(cudaError_t error, const char *what);
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Lives for the duration of a CUDA call that may never return, because a full stream accepts no
- *  more work if its current work waits for ever. Another thread calls device_call_seconds() to
+ *  more work if its current work waits forever. Another thread calls device_call_seconds() to
  *  limit the time. That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();

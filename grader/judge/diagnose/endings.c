@@ -14,8 +14,8 @@ int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, in
 
 const char *why_cut_short(const LabResult *result)
 {
-    return result->cut_short == LOOPED     ? _("a rank computes for ever in an earlier one")
-           : result->cut_short == HUNG     ? _("ranks wait for ever in earlier ones")
+    return result->cut_short == LOOPED     ? _("a rank computes forever in an earlier one")
+           : result->cut_short == HUNG     ? _("ranks wait forever in earlier ones")
            : result->cut_short == COMPLETE ? _("every check has failed in earlier ones")
                                            : _("the lab did not end in time");
 }
@@ -66,15 +66,15 @@ static bool wait_for_those_who_left(const Calls *calls, char *text, size_t size)
     const bool one_left = !(lacked & (lacked - 1));
     snprintf(text, size,
              in_chain ? one_left
-                            ? _("ranks %s wait for ever for rank %s, which has left the case, or "
+                            ? _("ranks %s wait forever for rank %s, which has left the case, or "
                                 "for a rank that waits for it")
-                            : _("ranks %s wait for ever for ranks %s, which have left the case, or "
+                            : _("ranks %s wait forever for ranks %s, which have left the case, or "
                                 "for a rank that waits for them")
              : waiting & (waiting - 1)
-                 ? one_left ? _("ranks %s wait for ever for rank %s, which has left the case")
-                            : _("ranks %s wait for ever for ranks %s, which have left the case")
-             : one_left ? _("rank %s waits for ever for rank %s, which has left the case")
-                        : _("rank %s waits for ever for ranks %s, which have left the case"),
+                 ? one_left ? _("ranks %s wait forever for rank %s, which has left the case")
+                            : _("ranks %s wait forever for ranks %s, which have left the case")
+             : one_left ? _("rank %s waits forever for rank %s, which has left the case")
+                        : _("rank %s waits forever for ranks %s, which have left the case"),
              those, who_left);
     return true;
 }
@@ -84,8 +84,8 @@ static void how_it_ended(const Trial *t, char *text, size_t size)
 {
     static const char *const endings[] = {[COMPLETE] = N_("the case did not run to completion"),
                                           [CRASHED] = N_("the program crashed"),
-                                          [HUNG] = N_("the ranks wait for each other for ever"),
-                                          [LOOPED] = N_("a rank computes for ever"),
+                                          [HUNG] = N_("the ranks wait for each other forever"),
+                                          [LOOPED] = N_("a rank computes forever"),
                                           [OVERDUE] = N_("the lab did not end in time"),
                                           [STOPPED] = N_("the program was stopped"),
                                           [NOT_RUN] = N_("the case was not run, since %s")};

@@ -41,6 +41,6 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
         }
     fail(
         t, SCHEDULE, IN_CALLS,
-        _("%s completes only because MPI buffers these small messages; with larger ones, ranks would wait for ever: %s%s%s (%s)"),
+        _("%s completes only because MPI buffers these small messages; with larger ones, ranks would wait forever: %s%s%s (%s)"),
         function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }

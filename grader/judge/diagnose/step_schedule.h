@@ -10,6 +10,6 @@
  *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const Pace *pace,
                       StepSchedule *schedule);
-/** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
+/** Fails the schedule check: this function ran to completion, but its ranks wait forever in the
  *  replay. */
 void tell_stuck(Trial *t, const StepSchedule *s, const char *function);

@@ -180,7 +180,7 @@ bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
 /** Reports MPI objects that were created or started but not freed or completed. */
 void left_over(Trial *t, const Entry *entry);
 /** Names the first exchange that a function started and did not wait for, in a case in which ranks
- *  wait for ever. @return whether there is one */
+ *  wait forever. @return whether there is one */
 bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: that rank has ended the pass in which
  *  another rank makes the call. @return whether there is one */

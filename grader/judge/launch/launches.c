@@ -79,7 +79,7 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
         if (clock_now() > runs->until) {
             watch_overdue(watch, lab_seconds(runs->sandbox), diagnosis, size);
             if (hung_cases(runs))
-                append(diagnosis, size, _("; in %d of these cases, ranks wait for ever"),
+                append(diagnosis, size, _("; in %d of these cases, ranks wait forever"),
                        hung_cases(runs));
             return OVERDUE;
         }

@@ -12,7 +12,7 @@ typedef enum Ending {
     COMPLETE, /**< every rank ran it to completion */
     CRASHED,  /**< a rank ended during the case */
     HUNG,     /**< all ranks wait, and nothing can arrive */
-    LOOPED,   /**< a rank computes, or sleeps outside MPI, for ever */
+    LOOPED,   /**< a rank computes, or sleeps outside MPI, forever */
     OVERDUE,  /**< the case had not ended when the lab exceeded lab_seconds() */
     STOPPED,  /**< the judge stopped it, because its processes exceeded their memory limit */
     NOT_RUN,  /**< the case was not run */

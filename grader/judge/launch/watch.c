@@ -1,4 +1,4 @@
-/* Are the ranks of a case blocked, does one loop for ever, how did one end? */
+/* Are the ranks of a case blocked, does one loop forever, how did one end? */
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/watch.h"
 

@@ -1,5 +1,5 @@
 /** @file
- * Watches the ranks of a case: are all of them blocked, does one loop for ever, how did one end?
+ * Watches the ranks of a case: are all of them blocked, does one loop forever, how did one end?
  */
 #pragma once
 

@@ -86,7 +86,7 @@ bool is_waited_for(const Call *call, int64_t by);
 typedef enum Outlook {
     NONE_LEFT, /**< no rank waits for anything that can still arrive: the calls alone prove it */
     UNLIKELY,  /**< calls that disagree have met; MPI may still complete them */
-    SOME,      /**< it depends on MPI's implementation, or on whether the lab polls for ever */
+    SOME,      /**< it depends on MPI's implementation, or on whether the lab polls forever */
     ALL_THERE, /**< everything that some rank waits for is there: MPI is working */
 } Outlook;
 

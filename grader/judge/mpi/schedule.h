@@ -77,7 +77,7 @@ typedef struct StepSchedule {
     double waited[MAX_RANKS];          /**< without passes: the longest wait of each rank */
     const Call *waited_in[MAX_RANKS];  /**< without passes: the call in which it waits, or NULL */
     const Call *stuck
-        [MAX_RANKS]; /**< the call in which a rank would wait for ever if MPI buffered no message, or NULL */
+        [MAX_RANKS]; /**< the call in which a rank would wait forever if MPI buffered no message, or NULL */
 } StepSchedule;
 
 /** Replays the calls that the ranks made in the step or function `where`. The caller fills in

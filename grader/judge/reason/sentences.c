@@ -176,8 +176,13 @@ static bool tell_arguments(Comparison *c, int i, int meant, const int mine[], in
         append(name, LINE, "%s", is->name);
     else
         append_operation(c, is, name);
-    return tell(c, meant, _("%s at %s takes %s, where the layer takes %s"), name, line_at(c, i),
-                takes, right);
+    const bool swapped = count == 2 && missing == 2 && mine[0] == others[1] && mine[1] == others[0];
+    return tell(c, meant,
+                swapped
+                    ? _("%s at %s takes %s, where the layer takes %s: are the arguments swapped, "
+                        "or the names of two parameters?")
+                    : _("%s at %s takes %s, where the layer takes %s"),
+                name, line_at(c, i), takes, right);
 }
 
 /* An operation with weights, in what only the plain program computes, that the rank runs after

@@ -27,7 +27,7 @@ typedef enum Status {
     HELD_BACK,   /**< right, but only because work or communication is missing; no points */
     WRONG,       /**< its numbers or counts are wrong */
     CRASHES,     /**< a rank ended early */
-    HANGS,       /**< ranks wait, or one computes, for ever */
+    HANGS,       /**< ranks wait, or one computes, forever */
     NOT_BUILT,   /**< the lab does not compile or link */
     NOT_ALLOWED, /**< the lab is refused */
     NOT_BEGUN,   /**< the lab was not started */

@@ -40,7 +40,7 @@ static int direction_of(const Trial *t, int rank)
                                    : UNKNOWN_ONE;
 }
 
-/* Appends a line if ranks of a tp group wait for ever in opposite passes. */
+/* Appends a line if ranks of a tp group wait forever in opposite passes. */
 static void append_other_passes(const Trial *t, char *text, size_t size)
 {
     const int tp = t->c->tp;

@@ -90,7 +90,7 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
 }
 
 /* Fails if a message goes to a rank of another group, because the rank that waits for it may wait
- * for ever. */
+ * forever. */
 static void compare_receivers(const Exchange *x, Check check)
 {
     Trial *t = x->trial;

@@ -39,12 +39,36 @@ static const char *of_remainder(const char *sentence, int divisor)
     return text;
 }
 
+/* The ranks whose calls made this communicator, as bits. */
+static uint64_t members_made(const Trial *t, uint64_t made)
+{
+    const Calls *calls = t->outcome->calls;
+    uint64_t members = 0;
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++)
+            members |= (uint64_t)(calls->rank[rank].call[i].made == made) << rank;
+    return members;
+}
+
+/* Has a split of the lab's given all ranks the same communicator? */
+static bool all_in_one(const Trial *t)
+{
+    const RankCalls *mine = t->outcome->calls ? &t->outcome->calls->rank[t->rank] : NULL;
+    for (int64_t i = 0; mine && i < mine->count; i++)
+        if (mine->call[i].made && line_of(mine->call[i].address)[0] &&
+            members_made(t, mine->call[i].made) == ((uint64_t)1 << t->c->world) - 1)
+            return true;
+    return false;
+}
+
 static const char *wrong_tp_members(const Trial *t, const Entry *got)
 {
     const Case *c = t->c;
     const int rank = t->rank, groups = c->world / c->tp;
     if (has_members(got, (Members){0, 1, c->world}))
-        return _("the group contains ranks of another replica: it is the world");
+        return all_in_one(t)
+                   ? _("the group contains ranks of another replica: all ranks pass the same color")
+                   : _("the group contains ranks of another replica: it is the world");
     if (all_single(t, got->label))
         return _("the group has a single member: the color differs on every rank");
     const bool by_tp = has_members(got, (Members){rank % c->tp, c->tp, groups});
@@ -60,17 +84,6 @@ static const char *wrong_tp_members(const Trial *t, const Entry *got)
     return got->count == c->tp ? _("the group is not made of tp consecutive ranks")
                                : _("the group does not have tp members: ranks with the same "
                                    "quotient rank / tp share a color");
-}
-
-/* The ranks whose calls made this communicator, as bits. */
-static uint64_t members_made(const Trial *t, uint64_t made)
-{
-    const Calls *calls = t->outcome->calls;
-    uint64_t members = 0;
-    for (int rank = 0; rank < t->c->world; rank++)
-        for (int64_t i = 0; i < calls->rank[rank].count; i++)
-            members |= (uint64_t)(calls->rank[rank].call[i].made == made) << rank;
-    return members;
 }
 
 /* The members of a group, as bits. */
