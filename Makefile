@@ -39,7 +39,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
-LDFLAGS = -no-pie -fopenmp $(SANITIZE)
+LDFLAGS = -no-pie -fopenmp $(SANITIZE) -Wl,--export-dynamic-symbol=sched_yield # common/comm/yield.c
 # The tokenizers' libraries; a program without tokenizers, such as a lab's, does not load them.
 TEXT_LIBS = -lutf8proc -lxxhash -ljansson \
             -Wl,--push-state,--as-needed -lpcre2-8 -lsentencepiece -lstdc++ -Wl,--pop-state

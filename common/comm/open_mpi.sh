@@ -41,7 +41,7 @@ open_mpi_settings() {
             printf '%s\n' "HWLOC_SYNTHETIC=core:$value pu:1" HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
             ;;
         quiet) printf '%s\n' {OMPI_MCA_orte,PRTE_MCA_prte}_execute_quiet=1 OMPI_MCA_orte_abort_print_stack=0 ;;
-        yield) echo OMPI_MCA_mpi_yield_when_idle=1 ;;
+        yield) printf '%s\n' OMPI_MCA_mpi_yield_when_idle=1 RANKS_SHARE_CORES=1 ;; # yield.c reads it
         sums) echo OMPI_MCA_coll_libnbc_iallreduce_algorithm=3 ;; # Rabenseifner's; the default takes two to four times as long
         session=*) printf '%s\n' {OMPI_MCA_orte,PRTE_MCA_prte}_tmpdir_base="$value" ;;
         shared=*) printf '%s\n' OMPI_MCA_{btl_vader,btl_sm,osc_sm}_backing_directory="$value" ;;

@@ -54,7 +54,7 @@ int64_t recorder_open_requests_are_late(void);
  *  freed: their number would keep growing. */
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
 
-/** From now on counts each poll of MPI in `header->asked`; see yield.c. */
+/** From now on counts each poll of MPI in `header->asked`. */
 void yield_begin(RankHeader *header);
 
 /** Writes an operation of any tape to the Rings `context`: see Observer. */

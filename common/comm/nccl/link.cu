@@ -24,7 +24,7 @@ static void check(const Link *link, ncclResult_t result)
                link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }
 
-static const double usual_patience = 600; /* seconds; NCCL itself would wait for ever */
+static const double usual_patience = 600; /* seconds; NCCL itself would wait forever */
 
 static double patience(void)
 {

@@ -1,5 +1,5 @@
 /** @file
- * Calls NCCL with a time limit; by itself, NCCL waits for ever. Private to this folder.
+ * Calls NCCL with a time limit; by itself, NCCL waits forever. Private to this folder.
  */
 #pragma once
 

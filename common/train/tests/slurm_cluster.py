@@ -55,7 +55,7 @@ PartitionName=second Nodes=n2 MaxTime=60
 SITE = """\
 define SETUP
 export OMPI_MCA_btl_tcp_if_include=lo
-export OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_mpi_yield_when_idle=1 RANKS_SHARE_CORES=1
 endef
 """
 
