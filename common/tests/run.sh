@@ -40,6 +40,8 @@ export LANG=C.UTF-8
 # A request for more memory than exists returns NULL, as it does without sanitizers.
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+# What the judge has computed for one test, it reads in others.
+export EXPECTED=$BUILD/tests/expected
 # Waiting ranks yield the core to the tests that run beside them.
 source common/comm/open_mpi.sh
 open_mpi root here yield
@@ -270,8 +272,8 @@ run_again() {
 
 main() {
     local tests test
-    rm -rf "$logs"
-    mkdir -p "$logs"
+    rm -rf "$logs" "$EXPECTED"
+    mkdir -p "$logs" "$EXPECTED"
     mapfile -t tests < <(in_order)
     run_side_by_side "${tests[@]}"
     [[ ${#failed_once[@]} == 0 ]] || printf '\nWhat failed runs again, alone:\n'

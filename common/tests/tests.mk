@@ -102,6 +102,8 @@ $(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUIL
 
 # The flags of make grade SAN=1, so its test finds the kit already built.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 SANITIZE='$(SANITIZERS)'
+# The reference's products take most of the time of kernels' tests with sanitizers.
+$(if $(SANITIZE),$(BUILD)/double/common/backend/reference/product.o): override OPTIMISE = -O2
 # Two jobs at a time, unless -j says otherwise.
 MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
