@@ -2,6 +2,7 @@
 #include "grader/judge/local.h"
 
 #include "base/file.h"
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/mpi/recorded.h"
 
 #include <errno.h>
@@ -111,6 +112,14 @@ static bool add_layout(Reader *r, const char *word)
                       _("lab %d is already graded at %s"), r->lab->number, word);
     snprintf(layouts, sizeof layouts, "%s %s", r->lab->layouts, word);
     lab_set_layouts(r->lab->number, layouts);
+    Case cases[2 * MAX_CASES];
+    const int count = lab_cases(r->lab, 0, cases);
+    for (int i = 0; r->lab->misfit && i < count; i++) {
+        const char *why = r->lab->misfit(&cases[i]);
+        if (why && cases[i].world == world && cases[i].tp == tp)
+            return refuse(r, layout_hint, _("lab %d cannot be graded at %s: %s"), r->lab->number,
+                          word, why);
+    }
     return true;
 }
 
@@ -199,6 +208,10 @@ static bool check_shape(Reader *r, const LocalShape *shape)
         if (why)
             return refuse(r, _("choose other sizes, or one layout with AT="), _("with tp = %d: %s"),
                           tp, why);
+        if (!expected_fits(&c))
+            return refuse(r, _("choose smaller sizes, or one layout with AT="),
+                          _("with tp = %d: a rank's record is larger than %d MB"), tp,
+                          STREAM_BYTES / 2 >> 20);
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)

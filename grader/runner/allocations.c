@@ -23,14 +23,16 @@ enum {
     SMALL = 128 << 10, /* so many bytes of a lab's layers do not count */
     FEW = 2 << 10,     /* and of its static variables */
     STACK = 512 << 10, /* what the kit's functions and MPI may take of the stack */
-    UNTOUCHED = 0xff   /* numbers that are NaN */
+    UNTOUCHED = 0xff,  /* numbers that are NaN */
+    SIZE_BITS = 40     /* of a mark; the others are the case's number */
 };
 static const uint64_t secret = 0x6a09e667f3bcc908;
 
 /* malloc gets no context. */
 static struct {
     int64_t held, peak;
-    int64_t kept; /* bytes of layers */
+    int64_t kept;   /* bytes of layers */
+    uint64_t cases; /* that have begun */
 } memory;
 
 static void must_fit(size_t bytes)
@@ -64,11 +66,18 @@ void guard_begin(void)
     const int64_t variables = (int64_t)(uintptr_t)lab_variables;
     memory.held = memory.peak = variables > FEW ? variables - FEW : 0;
     memory.kept = 0;
+    memory.cases++;
 }
 
-static uint64_t mark_of(const void *block, size_t bytes)
+/* From a block's size and case to its mark, and back. */
+static uint64_t mark_of(const void *block, uint64_t size_and_case)
 {
-    return (uint64_t)bytes ^ secret ^ (uint64_t)(uintptr_t)block;
+    return size_and_case ^ secret ^ (uint64_t)(uintptr_t)block;
+}
+
+static uint64_t in_this_case(size_t bytes)
+{
+    return (uint64_t)bytes | memory.cases << SIZE_BITS;
 }
 
 /* Registers a block for `bytes` and its guard, and fills it from offset `from` on. Returns the block. */
@@ -78,7 +87,7 @@ static void *registered(void *block, size_t bytes, size_t from)
         return NULL;
     size_t all = malloc_usable_size(block);
     if (BEHIND > 0) {
-        uint64_t mark = mark_of(block, bytes);
+        uint64_t mark = mark_of(block, in_this_case(bytes));
         memset((char *)block + from, UNTOUCHED, all - sizeof mark - from);
         memcpy((char *)block + all - sizeof mark, &mark, sizeof mark);
     } else {
@@ -92,15 +101,19 @@ static void *registered(void *block, size_t bytes, size_t from)
     return block;
 }
 
-/* The requested size; the whole size if this file did not allocate the block. */
-static size_t asked_for(const void *block)
+/* The requested size; the whole size if this file did not allocate the block. Sets `is_new` if the
+ * block is of this case. */
+static size_t asked_for(const void *block, bool *is_new)
 {
     uint64_t mark;
     size_t all = malloc_usable_size((void *)block);
+    *is_new = true;
     if (BEHIND == 0 || all < sizeof mark)
         return all;
     memcpy(&mark, (const char *)block + all - sizeof mark, sizeof mark);
-    uint64_t bytes = mark_of(block, mark);
+    const uint64_t size_and_case = mark_of(block, mark),
+                   bytes = size_and_case & ((UINT64_C(1) << SIZE_BITS) - 1);
+    *is_new = size_and_case == in_this_case(bytes);
     return bytes <= all - sizeof mark ? bytes : all;
 }
 
@@ -116,10 +129,11 @@ static void given_back(void *block)
 {
     if (!block)
         return;
-    size_t all = malloc_usable_size(block);
-    must_be_within(block, asked_for(block), all);
-    memory.held -= (int64_t)all;
-    if (memory.held < 0) /* allocated before the case, or by the C library */
+    bool is_new;
+    size_t all = malloc_usable_size(block), bytes = asked_for(block, &is_new);
+    must_be_within(block, bytes, all);
+    memory.held -= is_new ? (int64_t)all : 0; /* others are an earlier case's or the C library's */
+    if (memory.held < 0)                      /* with sanitizers, blocks have no mark */
         memory.held = 0;
     object_freed(BLOCK_OF_MEMORY, block);
 }
@@ -156,7 +170,9 @@ GRADED(void *, realloc, void *block, size_t bytes)
         return NULL;
     }
     must_fit(bytes);
-    const size_t before = block ? asked_for(block) : 0, kept = before < bytes ? before : bytes;
+    bool is_new;
+    const size_t before = block ? asked_for(block, &is_new) : 0,
+                 kept = before < bytes ? before : bytes;
     void *moved = malloc(bytes + BEHIND);
     given_back(block);
     if (moved && kept)

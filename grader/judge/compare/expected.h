@@ -40,6 +40,9 @@ void keep_expected(const char *folder);
 /** Frees the entries, but not the record itself. */
 void expected_free(Expected *expected);
 
+/** Is there room for a rank's record of this case, half of a stream? */
+bool expected_fits(const Case *c);
+
 /** Ends the judge's second process, because while ranks run, there must be no processes except the
  *  judge and the ranks. */
 void expect_ranks(void);

@@ -278,3 +278,18 @@ double expected_spread(const Expected *expected, const Entry *exact)
 {
     return expected->has_spread ? fmax(*spread_of(JUDGE, exact), *spread_of(SECOND, exact)) : 0;
 }
+
+bool expected_fits(const Case *c)
+{
+    int status = 1;
+    const pid_t player = fork();
+    if (player == 0) {
+        char *room = reserve(STREAM_BYTES, MAP_PRIVATE);
+        _Atomic int64_t used = 0;
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        write_expected(c, c->world - 1, THE_NUMBERS, (Stream){room, STREAM_BYTES / 2, &used});
+        _exit(0);
+    }
+    return player > 0 && waitpid(player, &status, 0) == player && status == 0;
+}

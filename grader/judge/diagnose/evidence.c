@@ -261,7 +261,7 @@ bool multiple(const Evidence *e)
             "once too often")},
         {1.0 / replicas, N_("it is %g times the expected value: it is divided by the number of "
                             "replicas once too often")},
-        {2, N_("it is %g times the expected value: it is counted twice")},
+        {2, N_("it is %g times the expected value, as if it were counted twice")},
         {0.5, N_("it is %g times the expected value: it is halved")},
         {-1, N_("it is %g times the expected value: the sign is wrong")},
     };

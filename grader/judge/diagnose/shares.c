@@ -119,7 +119,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
         : t->result->lab->over_stages && t->result->check[SHARDING].failed
             ? _("it runs more blocks than others")
         : (b.most > slack * all && b.second > slack * share) || has_only_parts(t, want, number)
-            ? _("more rows are computed than needed, or one product twice")
+            ? _("more rows are computed than needed, or one product more than once")
         : b.second <= slack * share ? _("one rank does the work of others")
         : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
         : number == ATTENTION_WORK  ? _("every rank computes all heads")

@@ -191,7 +191,16 @@ static bool start_again(Runs *runs, Launcher *launcher, char *why, size_t size)
     return good;
 }
 
-/* Runs cases from runs->next on in one launch. */
+/* Is there room for another case in the streams of all ranks? A case has at most half of them. */
+static bool has_room(const Runs *runs, const Launch *launch)
+{
+    for (int r = 0; r < runs->ranks; r++)
+        if (atomic_load(&launch->rank[r].used) > STREAM_BYTES / 2)
+            return false;
+    return true;
+}
+
+/* Runs cases from runs->next on in one launch, as many as there is room for. */
 static bool launch_next(Runs *runs, Problem *problem)
 {
     enum { MOST_WAITS = 4 }; /* cases that hang and are recognised only after long waits */
@@ -214,7 +223,7 @@ static bool launch_next(Runs *runs, Problem *problem)
     const Case *cases = runs->cases;
     const int first = runs->next;
     int i = first, failures = 0;
-    for (; i < runs->count && failures == 0; i++) {
+    for (; i < runs->count && failures == 0 && has_room(runs, launch); i++) {
         Outcome *outcome = &runs->outcome[i];
         wait_for_all(&launcher, runs->ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);

@@ -67,6 +67,17 @@ static bool was_taken(const OperationList *p, int i, int k)
     return false;
 }
 
+/* Does some operation take this tensor as the largest number of each row? */
+static bool is_most(const OperationList *p, const void *tensor)
+{
+    for (int j = 0; j < p->count; j++)
+        for (int n = 1; n < p->operation[j].inputs; n++)
+            if (!strncmp(p->operation[j].name, "row_", 4) &&
+                p->operation[j].input[n].tensor == tensor)
+                return true;
+    return false;
+}
+
 static int form_of_outside(Forms *f, Side side, int i, int k)
 {
     const TapeOperation *o = &f->program[side].operation[i];
@@ -84,7 +95,7 @@ static int form_of_outside(Forms *f, Side side, int i, int k)
         return numbered(f, &form);
     }
     f->outside[side] += !was_taken(&f->program[side], i, k);
-    snprintf(form.name, sizeof form.name, k > 0 && !strncmp(o->name, "row_", 4) ? "most" : "x");
+    snprintf(form.name, sizeof form.name, is_most(&f->program[side], a->tensor) ? "most" : "x");
     return numbered(f, &form);
 }
 

@@ -50,13 +50,18 @@ static uint64_t members_made(const Trial *t, uint64_t made)
     return members;
 }
 
+static uint64_t everyone(const Trial *t)
+{
+    return ((uint64_t)1 << t->c->world) - 1;
+}
+
 /* Has a split of the lab's given all ranks the same communicator? */
 static bool all_in_one(const Trial *t)
 {
     const RankCalls *mine = t->outcome->calls ? &t->outcome->calls->rank[t->rank] : NULL;
     for (int64_t i = 0; mine && i < mine->count; i++)
         if (mine->call[i].made && line_of(mine->call[i].address)[0] &&
-            members_made(t, mine->call[i].made) == ((uint64_t)1 << t->c->world) - 1)
+            members_made(t, mine->call[i].made) == everyone(t))
             return true;
     return false;
 }
@@ -106,11 +111,12 @@ const char *made_of_wrong_split(const Trial *t, const Entry *got, const Entry *w
     char group[32];
     for (int64_t i = 0; i < mine->count; i++) {
         const Call *call = &mine->call[i];
-        const uint64_t members = call->made ? members_made(t, call->made) : 0;
+        const bool labs = call->made && *line_of(call->address);
+        const uint64_t members = labs ? members_made(t, call->made) : 0;
         first = members == right && !first ? call : first;
         last = members == is ? call : last;
     }
-    if (!last)
+    if (!last || is == everyone(t)) /* then it may be mesh->world itself */
         return NULL;
     const char *line = line_of(last->address);
     if (first && first < last)
