@@ -43,16 +43,17 @@ void scenario_close(Scenario *run)
 }
 #endif
 
-/* An operation repeats in the second of three equal calls; if the second differs, in the third.
- * Metrics repeat from the third call on, because a lab may alternate between two buffers. The last
- * round of buckets has the sizes of the second. */
+/* A lab may alternate between two buffers, so a call repeats others from the third equal one on,
+ * where there are as many. The last round of buckets has the sizes of the second. */
 bool is_repeated(const Case *c, const Label *at)
 {
     switch (at->of) {
     case A_LAYER:
         return at->step >= STEPS || (at->step == 1 && c->more_B == 0);
-    case AN_OPERATION:
-        return at->step == (c->reverse ? 1 : 2);
+    case AN_OPERATION: /* backward passes may be in reverse order */
+        return at->step == (c->reverse && at->what == BACKWARD_PASS_OF ? 0 : 2);
+    case A_DEAL:
+        return at->step == 1 && at->detail == EVERY_ROW_ONCE; /* the sixth of as many rows */
     case METRICS_OF:
         return at->step >= 2;
     case A_BUCKET:

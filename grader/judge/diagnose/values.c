@@ -1,4 +1,5 @@
 /* Compares a rank's numbers with the expected ones. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ double tolerance_of(const Expected *expected, const Entry *exact)
     }
     if (exact->check == METRICS) /* kept in double precision */
         return orders * (spread + 2 * 0x1p-53 * largest);
-    return orders * (spread + 2 * unit * largest);
+    return fmax(FLT_MIN, orders * (spread + 2 * unit * largest)); /* smaller ones lose digits */
 }
 
 int digits_shown(const Entry *exact)
