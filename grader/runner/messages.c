@@ -103,8 +103,8 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
     return call;
 }
 
-/* MPI_<name>, a blocking send that calls `at_once`, and MPI_<started>, a nonblocking send. */
-#define SEND(name, started, said, mode, at_once)                                                   \
+/* MPI_<name>, a blocking send, and MPI_<started>, a nonblocking one: they call `at_once` and `start`. */
+#define SEND(name, started, said, mode, at_once, start)                                            \
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \
         comm = substituted(comm);                                                                  \
@@ -121,13 +121,14 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
         departs(call, one_piece(piece_of_message(x, count, type, to)));                            \
         enter(call);                                                                               \
         charge_message(comm, to, count, type);                                                     \
-        int result = PMPI_##started(x, count, type, to, tag, comm, request);                       \
+        int result = start(x, count, type, to, tag, comm, request);                                \
         return leave(request_started(call, result, comm, *request));                               \
     }
 
-SEND(Send, Isend, "send", STANDARD, PMPI_Ssend) /* MPI_Send waits, as for a large message */
-SEND(Ssend, Issend, "send", SYNCHRONOUS, PMPI_Ssend)
-SEND(Rsend, Irsend, "ready send", READY, PMPI_Rsend)
+/* MPI_Send and MPI_Isend wait for the receiver, as with a large message. */
+SEND(Send, Isend, "send", STANDARD, PMPI_Ssend, PMPI_Issend)
+SEND(Ssend, Issend, "send", SYNCHRONOUS, PMPI_Ssend, PMPI_Issend)
+SEND(Rsend, Irsend, "ready send", READY, PMPI_Rsend, PMPI_Irsend)
 
 /* Receives a message for `call`, which is already described. Charges this rank only for what it sends
  * in the same call. The status, the lab's or else our own, says who sent the message. */

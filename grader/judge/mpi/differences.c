@@ -270,16 +270,45 @@ static const char *lesson(DifferenceKind kind)
     return _(lessons[kind]);
 }
 
-/* If the other rank is in the other half of this message, with another tag or in another
- * communicator, appends both tags, or says so. */
+static int64_t messages_with_tag(const RankCalls *of, bool sends, const Call *like, int peer,
+                                 int tag)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < of->count; i++) {
+        const Call *call = &of->call[i];
+        count += call->rule == MESSAGE && call->group == like->group &&
+                 (sends ? call->to == peer && call->to_tag == tag
+                        : call->from == peer && call->from_tag == tag);
+    }
+    return count;
+}
+
+/* A message that the other rank has sent to the receiver, and that has another tag. */
+static const Call *sent_with_another_tag(const Calls *calls, const Difference *d)
+{
+    const RankCalls *mine = &calls->rank[d->rank[0]], *others = &calls->rank[d->rank[1]];
+    const Call *receive = d->call[0];
+    for (int64_t i = 0; d->kind == NEVER_SENT && i < others->count; i++) {
+        const Call *send = &others->call[i];
+        if (send->rule == MESSAGE && send->group == receive->group && send->to == d->rank[0] &&
+            send->to_tag != receive->from_tag &&
+            messages_with_tag(others, true, send, d->rank[0], send->to_tag) >
+                messages_with_tag(mine, false, send, d->rank[1], send->to_tag))
+            return send;
+    }
+    return NULL;
+}
+
+/* If the other rank is in the other half of this message, or has sent it, with another tag or in
+ * another communicator, appends both tags, or says so. */
 static bool append_tags(const Calls *calls, const Difference *d, char *text, size_t size)
 {
-    const Call *in = call_of_rank(calls, d->rank[1]);
+    const Call *in = call_of_rank(calls, d->rank[1]), *sent = sent_with_another_tag(calls, d);
     const bool sends = d->kind == NEVER_RECEIVED;
-    if (!in || in->rule != MESSAGE || (!sends && d->kind != NEVER_SENT) ||
-        (sends ? in->from : in->to) != d->rank[0])
+    if (!sent && (!in || in->rule != MESSAGE || (!sends && d->kind != NEVER_SENT) ||
+                  (sends ? in->from : in->to) != d->rank[0]))
         return false;
-    const Call *send = sends ? d->call[0] : in, *receive = sends ? in : d->call[0];
+    const Call *send = sent ? sent : sends ? d->call[0] : in, *receive = sends ? in : d->call[0];
     if (send->group != receive->group) {
         append(text, size, "%s",
                _(": the send and the receive are in different communicators, so they never meet"));
