@@ -268,14 +268,18 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
 static void must_be_other_stage(const Stage *stage, const char *function, int other)
 {
     const Mesh *mesh = stage->mesh;
+    const bool gradient = !strcmp(function, "stage_receive_gradient"),
+               input = !strcmp(function, "stage_receive");
     if (mesh->pp_degree == 1)
         misuse(
             "when mesh->pp_degree is 1, the stage is both first and last: it neither sends nor receives",
             "%s: there is only one stage, so there is no other stage to exchange with", function);
     if (other < 0 || other >= mesh->pp_degree)
         misuse(
-            !strcmp(function, "stage_receive_gradient") && other == -1
+            gradient && other == -1
                 ? N_("a gradient comes from the stage after this one, mesh->pp_rank + 1")
+            : input && other == mesh->pp_degree
+                ? N_("x comes from the stage before this one, mesh->pp_rank - 1")
             : mesh->pp_rank == 0 && other == -1
                 ? N_("the first stage neither receives an input nor sends a gradient: test mesh->pp_rank == 0, since several ranks of the world may be in it")
             : mesh->pp_rank == mesh->pp_degree - 1 && other == mesh->pp_degree

@@ -73,7 +73,7 @@ longest_first=(
     common/data/tests/slow_real_tokenizers.py common/tests/slow_sources_clang_tidy.sh grader/tests/slow_course.sh
     common/train/tests/slow_real_reviews.py grader/tests/slow_commands.sh common/backend/tests/slow_cuda_toolkit.sh
     common/setup/tests/slow_bare_machine.sh common/setup/tests/slow_docs.sh grader/tests/slow_on_gpu.sh
-    common/train/tests/slow_layouts.py common/backend/tests/slow_gpu_report.sh
+    common/train/tests/slow_layouts.py slides/tests/slow_slides.sh common/backend/tests/slow_gpu_report.sh
     common/train/tests/slow_emulated_gpu_lacks.py grader/tests/slow_gradebook.sh
     common/backend/tests/test_kernels_attention common/backend/tests/test_kernels_causal
     grader/tests/handout.sh common/train/tests/on_gpu.py grader/tests/attacks.sh grader/tests/gradebook.sh grader/tests/course.sh

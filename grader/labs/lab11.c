@@ -67,7 +67,7 @@ static void write_deal(Scenario *run, const Deal *deal)
     room_take(&order, "order", deal->rows, ORDER_MARK);
     room_take(&mine, "mine", (deal->rows + dp - 1) / dp, MINE_MARK);
     Sampler sampler = {.rows = deal->rows,
-                       .seed = run->c.key + (uint64_t)deal->seed,
+                       .seed = run->c.key + ((uint64_t)deal->seed << 32),
                        .tail = deal->tail,
                        .order = order.numbers,
                        .mine = mine.numbers};

@@ -31,7 +31,7 @@ typedef struct Deal {
     int64_t rows; /**< how many; may be fewer than replicas */
     Tail tail;    /**< what to do with rows that do not fill a round */
     int epoch;    /**< from 0 */
-    int seed;     /**< 1: a different seed than usual */
+    int seed;     /**< 1: a seed whose upper 32 bits differ from the usual one */
     bool again;   /**< repeats an earlier call after other epochs */
 } Deal;
 

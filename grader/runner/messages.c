@@ -80,10 +80,10 @@ static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
     return last = first.MPI_SOURCE;
 }
 
-/* What a rank sends to itself does not travel. */
+/* What a rank sends to itself does not travel. An empty message may say that another is complete. */
 static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype type)
 {
-    if (to != MPI_PROC_NULL && to != rank_in(comm))
+    if (to != MPI_PROC_NULL && (to != rank_in(comm) || count == 0))
         charge(false, count, type);
 }
 

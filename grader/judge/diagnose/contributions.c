@@ -362,6 +362,19 @@ static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int
     return fits;
 }
 
+/* Does the contribution of the rank k places before this one count 2^k times? */
+static bool is_doubled_on_the_way(const Evidence *e, const double times[MAX_RANKS], int direction)
+{
+    const Members group = tp_group(e->c, e->trial->rank);
+    const int n = group.count, place = place_in(group, e->trial->rank);
+    bool fits = n > 2;
+    for (int k = 0; k < n && fits; k++) {
+        const double is = times[group.first + (place + n - direction * k + n) % n * group.stride];
+        fits = isnan(is) || same_times(is, (double)(1 << k));
+    }
+    return fits;
+}
+
 /* Is only this rank's own contribution divided, and those of the others are not? */
 static bool own_is_divided(const Evidence *e, const Brought *b)
 {
@@ -381,7 +394,7 @@ static bool own_is_divided(const Evidence *e, const Brought *b)
 static bool wrong_times(const Evidence *e, const Brought *b)
 {
     int right = 0, odd = -1, count = 0;
-    char all[120] = "", others[200] = "";
+    char all[120] = "", others[260] = "";
     for (int r = 0; r < b->ranks; r++) {
         const double times = b->times[r] / b->weight[r];
         append(all, sizeof all, isnan(times) ? " ?" : " %.0f", round(times) + 0.0);
@@ -416,6 +429,8 @@ static bool wrong_times(const Evidence *e, const Brought *b)
         snprintf(others, sizeof others, "%s",
                  _(": a rank passes on its running sum, and so sends again what it has sent "
                    "before. Pass on what arrived in the previous round"));
+    if (is_doubled_on_the_way(e, b->times, 1) || is_doubled_on_the_way(e, b->times, -1))
+        append(others, sizeof others, "%s", _(": what arrives is doubled in each round"));
     if (times == 2 && odd == e->trial->rank)
         return says(e, _("it contains the contribution of rank %d, this rank itself, twice%s"), odd,
                     others);

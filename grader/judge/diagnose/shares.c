@@ -43,10 +43,26 @@ void compare_products_of_share(Trial *t, const Entry *want, const char *sentence
     }
 }
 
+/* Fails, and says why, if a rank holds too much only because of its static variables. */
+static bool only_static(Trial *t, const Entry *want, const Busiest *b, double enough)
+{
+    const Entry *got = entry_of_rank(t, b->rank, WORK, want->label);
+    const double variables = numbers_of(got)[STATIC_MEMORY];
+    if (variables == 0 || b->most - variables > enough)
+        return false;
+    fail(
+        t, ARITHMETIC, EXPLAINED,
+        _("rank %d holds %.0f numbers where %.0f suffice: of these, static variables take %.0f\n%s "
+          "(%s)"),
+        b->rank, b->most, enough, variables, entry_text(want), t->sizes);
+    return true;
+}
+
 void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence)
 {
     Busiest b;
-    if (busiest(t, want->label, number, &b) && b.most > enough)
+    if (busiest(t, want->label, number, &b) && b.most > enough &&
+        !(number == TAKEN && only_static(t, want, &b, enough)))
         fail(t, ARITHMETIC, EXPLAINED, sentence, b.rank, b.most, enough, entry_text(want),
              t->sizes);
 }
@@ -193,7 +209,7 @@ static void compare_memory(Trial *t, const Entry *want)
     const double most = memory
                             ? memory(t->c, &want->label)
                             : copies * (plain + exchanged(t->c)) + share_of_parameters(t) + small;
-    if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
+    if (!busiest(t, want->label, TAKEN, &b) || b.most <= most || only_static(t, want, &b, most))
         return;
     if (memory) {
         fail(t, ARITHMETIC, EXPLAINED, _(t->result->lab->beyond_memory), b.rank, b.most, most,
@@ -223,9 +239,10 @@ static void note_raw_looks(Trial *t, const Entry *want)
         const char *line = line_of(got->address);
         if (line[0])
             snprintf(r->note, sizeof r->note,
-                     _("loops over tensor_data(), such as the one at %s, are not counted"), line);
+                     _("what is computed with tensor_data(), as at %s, is not counted"), line);
         else
-            snprintf(r->note, sizeof r->note, "%s", _("loops over tensor_data() are not counted"));
+            snprintf(r->note, sizeof r->note, "%s",
+                     _("what is computed with tensor_data() is not counted"));
     }
 }
 

@@ -105,10 +105,10 @@ typedef struct Color {
     GroupName slow, fast;
 } Color;
 
-/* The place along an axis that the mesh of this rank has, or -1. */
-static int place_said(const Trial *t, Label label, GroupName axis, int rank)
+/* The place along an axis, or the degree, that the mesh of this rank has; or -1. */
+static int said(const Trial *t, Label label, What what, GroupName axis, int rank)
 {
-    label.what = RANK_IN;
+    label.what = what;
     label.index = (int)axis;
     const Entry *got = entry_of_rank(t, rank, VALUES, label);
     return got && got->count == 1 ? (int)numbers_of(got)[0] : -1;
@@ -119,8 +119,8 @@ static bool is_color(const Trial *t, Label label, Color of, int factor)
 {
     int color[MAX_RANKS];
     for (int rank = 0; rank < t->c->world; rank++)
-        color[rank] =
-            place_said(t, label, of.slow, rank) * factor + place_said(t, label, of.fast, rank);
+        color[rank] = said(t, label, RANK_IN, of.slow, rank) * factor +
+                      said(t, label, RANK_IN, of.fast, rank);
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, VALUES, label);
         bool is_member[MAX_RANKS] = {false};
@@ -142,23 +142,30 @@ static Color color_of(Label label)
     return (Color){label.index == PP ? DP : PP, label.index == TP ? DP : TP};
 }
 
-/* A right color of two places, of which one is wrong. */
+/* A right color of two places, of which one is wrong, perhaps because a degree is. */
 static const char *of_wrong_place(const Trial *t, Label label)
 {
-    static char text[200];
+    static char text[300];
+    char degrees[120] = "";
     const Color of = color_of(label);
     const GroupName axes[] = {of.slow, of.fast};
     if (!is_color(t, label, of, degree_of(t->c, of.fast)))
         return NULL;
+    for (GroupName axis = TP; axis < AXES; axis++) {
+        const int is = said(t, label, DEGREE_OF, axis, t->rank);
+        if (is != degree_of(t->c, axis))
+            append(degrees, sizeof degrees, _("mesh->%s_degree is %d and should be %d, and "),
+                   group_names[axis], is, degree_of(t->c, axis));
+    }
     for (int i = 0; i < 2; i++)
         for (int rank = 0; rank < t->c->world; rank++) {
-            const int is = place_said(t, label, axes[i], rank);
+            const int is = said(t, label, RANK_IN, axes[i], rank);
             if (is == place_along(t->c, axes[i], rank))
                 continue;
             snprintf(text, sizeof text,
-                     _("mesh->%s_rank is %d on rank %d and should be %d: a color made of it gives "
-                       "these groups"),
-                     group_names[axes[i]], is, rank, place_along(t->c, axes[i], rank));
+                     _("%smesh->%s_rank is %d on rank %d and should be %d: a color made of it "
+                       "gives these groups"),
+                     degrees, group_names[axes[i]], is, rank, place_along(t->c, axes[i], rank));
             return text;
         }
     return NULL;

@@ -298,9 +298,32 @@ static bool divided_by_rows(const Evidence *e, const Brought *b)
                             "replicas"));
 }
 
+/* How many sums of all weights over the replicas this rank has made in the average; their lines. */
+static int sums_of_weights(const Evidence *e, char *lines, size_t size)
+{
+    const Label l = e->want->label, place = averages_label(CALL_OF, l.index, l.step + 1);
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    int count = 0;
+    for (int64_t i = 0; mine && i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (!label_equal(&call->where, &place) || call->rule != REDUCTION ||
+            call->sent[0].count < e->count)
+            continue;
+        append(lines, size, "%s%s", count++ ? ", " : "", line_of(call->address));
+    }
+    return count;
+}
+
 /* All shares are multiplied by the same number. */
 static bool says_sum_of_shares(const Evidence *e, double sum)
 {
+    char lines[120] = "";
+    if (sum > 1 && sums_of_weights(e, lines, sizeof lines) > 1)
+        return says(e,
+                    _("it is %.4g times the mean: the weights are summed over the replicas "
+                      "several times (%s)"),
+                    sum, lines);
     char name[100], inverse[140] = "";
     name_number(e->c, 1 / sum, name);
     if (name[0])
