@@ -203,9 +203,9 @@ CHOSEN_LABS = $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
 # has to go on, and on a cluster the judge runs on another machine: there, make prints its error.
 GOES_ON = $(ON)$(findstring k,$(LETTERS))$(findstring i,$(LETTERS))
 LETTERS = $(filter-out --%,$(firstword -$(MAKEFLAGS)))
-# The kit's tests set EXPECTED, because they grade the cases of one seed again and again.
+# The kit's tests set BALISE_EXPECTED, because they grade the cases of one seed again and again.
 judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(CHOSEN_LABS) \
-        $(if $(SEED),$(call option,--expected,$(EXPECTED)))
+        $(if $(SEED),$(call option,--expected,$(BALISE_EXPECTED)))
 grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners \
        $(BUILD)/compile_commands.json
 	$(RELEASE)

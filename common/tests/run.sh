@@ -41,7 +41,7 @@ export LANG=C.UTF-8
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 # What the judge has computed for one test, it reads in others.
-export EXPECTED=$BUILD/tests/expected
+export BALISE_EXPECTED=$BUILD/tests/expected
 # Waiting ranks yield the core to the tests that run beside them.
 source common/comm/open_mpi.sh
 open_mpi root here yield
@@ -272,8 +272,8 @@ run_again() {
 
 main() {
     local tests test
-    rm -rf "$logs" "$EXPECTED"
-    mkdir -p "$logs" "$EXPECTED"
+    rm -rf "$logs" "$BALISE_EXPECTED"
+    mkdir -p "$logs" "$BALISE_EXPECTED"
     mapfile -t tests < <(in_order)
     run_side_by_side "${tests[@]}"
     [[ ${#failed_once[@]} == 0 ]] || printf '\nWhat failed runs again, alone:\n'

@@ -128,7 +128,7 @@ if ! build; then
 fi
 gpu=()
 [ -z "${BACKEND:-}" ] || gpu=(--gpu)
-timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --expected "$EXPECTED" --margins > "$work/report" 2>&1
+timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --expected "$BALISE_EXPECTED" --margins > "$work/report" 2>&1
 status=$?
 read_report
 case $work in

@@ -21,8 +21,8 @@ make --silent BUILD="$BUILD" "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh" 
 mkdir -p "$BUILD/mutants"
 results=$BUILD/mutants/results.$$ names=$BUILD/mutants/names.$$
 trap 'rm -rf "$results" "$names" "$BUILD/mutants/expected.$$"' EXIT
-export EXPECTED=${EXPECTED:-$BUILD/mutants/expected.$$} # shared by all answers to a lab
-mkdir -p "$EXPECTED"
+export BALISE_EXPECTED=${BALISE_EXPECTED:-$BUILD/mutants/expected.$$} # shared by all answers to a lab
+mkdir -p "$BALISE_EXPECTED"
 if [ "${1:-}" = --few ]; then which=$1; shift; else which=--all; fi
 python3 grader/tests/answer.py "$which" "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
 mapfile -t folders < "$names"

@@ -200,16 +200,11 @@ static void tell_factor(const Case *c, double factor, char text[160])
 /* The reduction that the lab calls on this rank where these numbers come from, or NULL. */
 static const Call *reduction_there(const Evidence *e)
 {
-    const Calls *calls = e->trial->outcome->calls;
-    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
-    const Label l = e->want->label;
-    for (int64_t i = 0; mine && i < mine->count; i++) {
-        const Call *call = &mine->call[i];
-        if (call->rule == REDUCTION && line_of(call->address)[0] && call->where.of == l.of &&
-            call->where.index == l.index && call->where.step == l.step)
-            return call;
-    }
-    return NULL;
+    const Call *call = NULL;
+    do
+        call = next_call_there(e, call);
+    while (call && (call->rule != REDUCTION || !line_of(call->address)[0]));
+    return call;
 }
 
 /* Appends which reduction has not reached these numbers: one over other ranks, or one whose result

@@ -430,3 +430,16 @@ bool not_on_tape(const Evidence *e)
            e->want->check != STEP && alike_on_ranks(e->c) && lab->points[INPUT_GRADIENT] &&
            e->c->world == 1 && all_outputs_right(e) && beside_the_tape(e);
 }
+
+const Call *next_call_there(const Evidence *e, const Call *last)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    const Label *want = &e->want->label;
+    for (int64_t i = last ? last + 1 - mine->call : 0; mine && i < mine->count; i++) {
+        const Label *where = &mine->call[i].where;
+        if (where->of == want->of && where->index == want->index && where->step == want->step)
+            return &mine->call[i];
+    }
+    return NULL;
+}

@@ -71,3 +71,7 @@ bool follows_wrong_gradient(const Trial *t, const Entry *want);
 const double *past_the_layer(Trial *t, const Entry *want);
 /** The line of a loop over raw numbers in a pass, or "". */
 const char *line_of_raw_look(const Trial *t);
+
+/** The next call that this rank has made where the entry comes from: in the same thing, index and
+ *  step. `last` is the one before, or NULL. NULL if there is none. */
+const Call *next_call_there(const Evidence *e, const Call *last);

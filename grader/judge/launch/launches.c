@@ -223,7 +223,7 @@ static bool launch_next(Runs *runs, Problem *problem)
     const Case *cases = runs->cases;
     const int first = runs->next;
     int i = first, failures = 0;
-    for (; i < runs->count && failures == 0 && has_room(runs, launch); i++) {
+    for (; i < runs->count && failures == 0 && (i == first || has_room(runs, launch)); i++) {
         Outcome *outcome = &runs->outcome[i];
         wait_for_all(&launcher, runs->ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);

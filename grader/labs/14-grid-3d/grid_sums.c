@@ -74,16 +74,12 @@ static const char *which(bool shards, bool whole)
 /* Does this rank make a call with other replicas for this result? */
 static bool meets_other_replicas(const Evidence *e)
 {
-    const Calls *calls = e->trial->outcome->calls;
-    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     const int own = replica_of_rank(e->c, e->trial->rank);
-    for (int64_t i = 0; mine && i < mine->count; i++)
-        for (int rank = 0; rank < calls->ranks; rank++)
-            if (mine->call[i].members >> rank & 1 && replica_of_rank(e->c, rank) != own &&
-                mine->call[i].where.of == e->want->label.of &&
-                mine->call[i].where.step == e->want->label.step)
+    for (const Call *call = NULL; (call = next_call_there(e, call));)
+        for (int rank = 0; rank < e->c->world; rank++)
+            if (call->members >> rank & 1 && replica_of_rank(e->c, rank) != own)
                 return true;
-    return !mine;
+    return !e->trial->outcome->calls;
 }
 
 /* Describes the first difference of these axes from the right ones. */

@@ -60,7 +60,7 @@ static bool all_in_one(const Trial *t)
 {
     const RankCalls *mine = t->outcome->calls ? &t->outcome->calls->rank[t->rank] : NULL;
     for (int64_t i = 0; mine && i < mine->count; i++)
-        if (mine->call[i].made && line_of(mine->call[i].address)[0] &&
+        if (!strcmp(mine->call[i].name, "split") && line_of(mine->call[i].address)[0] &&
             members_made(t, mine->call[i].made) == everyone(t))
             return true;
     return false;

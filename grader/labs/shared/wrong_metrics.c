@@ -113,15 +113,11 @@ static bool is_of_another_replica(const Evidence *e)
 
 static const Call *next_sum_over(const Evidence *e, GroupName axis, const Call *last)
 {
-    const Calls *calls = e->trial->outcome->calls;
-    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     const uint64_t members = ranks_of(group_members(e->c, axis, e->trial->rank));
-    for (int64_t i = last ? last + 1 - mine->call : 0; mine && i < mine->count; i++)
-        if (mine->call[i].rule == REDUCTION && mine->call[i].members == members &&
-            mine->call[i].where.of == e->want->label.of &&
-            mine->call[i].where.step == e->want->label.step)
-            return &mine->call[i];
-    return NULL;
+    do
+        last = next_call_there(e, last);
+    while (last && (last->rule != REDUCTION || last->members != members));
+    return last;
 }
 
 const Call *sum_over(const Evidence *e, GroupName axis)
@@ -140,15 +136,11 @@ int64_t numbers_over(const Evidence *e, GroupName axis)
 /* Does this rank get the zeros of another stage than the last in a broadcast? */
 static bool broadcast_elsewhere(const Evidence *e)
 {
-    const Calls *calls = e->trial->outcome->calls;
-    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     char one[300];
-    for (int64_t i = 0; mine && e->zeros == e->count && i < mine->count; i++) {
-        const Call *call = &mine->call[i];
-        if (call->where.of != METRICS_OF_STAGES || call->where.step != e->want->label.step ||
-            strcmp(call->name, "broadcast") || stage_of_rank(e->c, call->root) == e->c->pp - 1)
+    for (const Call *call = NULL; e->zeros == e->count && (call = next_call_there(e, call));) {
+        if (strcmp(call->name, "broadcast") || stage_of_rank(e->c, call->root) == e->c->pp - 1)
             continue;
-        call_text(calls, call, NULL, one, sizeof one);
+        call_text(e->trial->outcome->calls, call, NULL, one, sizeof one);
         return says(e,
                     _("in the %s, all ranks get what rank %d has, but only the last stage has "
                       "counted rows"),
