@@ -150,7 +150,7 @@ $(BUILD)/double/%.o: %.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@ $(or_full)
 
-OF_BACKENDS = cuda cuda-nccl emulated emulated-nccl
+OF_BACKENDS = cuda cuda-nccl emulated emulated-nccl dry
 ARCHIVES = libbalise libbalise-double scenarios judge libtest libtest-double $(OF_BACKENDS:%=libbalise-%)
 $(ARCHIVES:%=$(BUILD)/%.a):
 	rm -f $@
@@ -193,14 +193,6 @@ $(call float,common/backend/cpu/products.c): CPPFLAGS += -DONEDNN_FILE='"$(abspa
 $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl $(or_full)
-
-# The training program, whose parts grader/stack.py determines.
-ifneq ($(TRAINS),)
-$(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
-$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
-          grader/limits.sh | $(ONEDNN) $(CATALOGUES)
-	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
-endif
 
 $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(TEXT_LIBS) -lm $(or_full)

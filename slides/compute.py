@@ -15,7 +15,7 @@ import excerpts
 import formulas
 import matrices
 import recorded
-from formulas import STATE, WIDTH, cost, pace
+from formulas import STATE, WIDTH, cost, dry, pace
 import clusters  # formulas.py has put its folder on the path
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
@@ -58,15 +58,15 @@ def of_preset(name, model):
                       f"rest.{tp}": f"{(held - state) / 1e9:.2f}", f"memory.{tp}": f"{held / 1e9:.2f}",
                       f"gflop.{tp}": grouped(sum(model.work()) / tp / 1e9),
                       f"sent.{tp}": grouped(sent / 1e6), f"sent.rank.{tp}": grouped(sent / tp / 1e6),
-                      f"kept.whole.{tp}": f"{100 * whole_activations(model) / model.activations(1, 1):.1f}",
-                      f"kept.cut.{tp}": f"{100 * (model.activations(tp, 1) - whole_activations(model)) / model.activations(1, 1):.1f}",
-                      f"whole.share.{tp}": f"{100 * whole_activations(model) / model.activations(tp, 1):.0f}"})
+                      f"kept.whole.{tp}": f"{100 * whole_activations(model) / formulas.activations(model, 1):.1f}",
+                      f"kept.cut.{tp}": f"{100 * (formulas.activations(model, tp) - whole_activations(model)) / formulas.activations(model, 1):.1f}",
+                      f"whole.share.{tp}": f"{100 * whole_activations(model) / formulas.activations(model, tp):.0f}"})
     return {f"{name}.{key}": text for key, text in found.items()}
 
 
 def whole_activations(model):
     """Numbers kept for the backward pass that tp does not divide: the minimum over all tp."""
-    return model.activations(1 << 40, 1)
+    return formulas.activations(model, 1 << 40)
 
 
 def of_pair():
@@ -130,7 +130,7 @@ def of_clusters():
         found.update({f"plan.{tp}.dp": dp, f"plan.{tp}.step": short(1e3 * sum(parts.values())),
                       f"plan.{tp}.compute": short(1e3 * (parts["compute"] + parts["element-wise"] + parts["optimiser"])),
                       f"plan.{tp}.tp": short(1e3 * parts["over tp"]), f"plan.{tp}.dp.ms": short(1e3 * parts["over dp"]),
-                      f"plan.{tp}.GB": short(cost.memory(cluster, large, tp, dp) / 1e9)})
+                      f"plan.{tp}.GB": short(dry.memory(cluster, large, tp, dp) / 1e9)})
     return found
 
 
@@ -199,8 +199,8 @@ def of_sequence(large):
              "sequence.whole": whole, "sequence.cut": attention + inner, "sequence.all": whole + attention + inner}
     by_rows = dataclasses.replace(large, sequence_parallel=True)
     for tp in (1, 2, 4, 8):
-        rows = by_rows.activations(tp, 1) - large.activations(tp, 1) + whole_activations(large)
-        found[f"sequence.rows.{tp}"] = f"{100 * rows / large.activations(1, 1):.1f}"
+        rows = formulas.activations(by_rows, tp) - formulas.activations(large, tp) + whole_activations(large)
+        found[f"sequence.rows.{tp}"] = f"{100 * rows / formulas.activations(large, 1):.1f}"
     return found
 
 
@@ -236,7 +236,7 @@ def of_formats(large):
     """Floating-point formats: bits of exponent and fraction, the largest number, the smallest normal
     one, the relative step. And how much less a block keeps with AMP=bf16, in per cent."""
     found = {"amp.state": clusters.read(CLUSTER)[1].state,
-             "amp.less": f"{100 * (1 - dataclasses.replace(large, rounds=True).kept(1) / large.kept(1)):.0f}"}
+             "amp.less": f"{100 * (1 - formulas.kept(dataclasses.replace(large, rounds=True), 1) / formulas.kept(large, 1)):.0f}"}
     with open(f"{formulas.ROOT}/common/optim/optim.h", encoding="utf-8") as file:
         found["amp.scale"] = re.search(r"SCALE_AT_FIRST = 1 << (\d+)", file.read())[1]
     for name, exponent, fraction in (("fp32", 8, 23), ("bf16", 8, 7), ("fp16", 5, 10)):

@@ -1,7 +1,7 @@
 """The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times come from common/bench (cost.py, pace.py); traffic is the budget in grader/labs,
-which the grader enforces.
+Sizes and times come from common/bench (cost.py, pace.py), and memory from make check (dry.py);
+traffic is the budget in grader/labs, which the grader enforces.
 """
 import functools
 import json
@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/bench"))
 import cost
+import dry
 import pace
 from clusters import PRESETS
 from cost import VOCABULARY
@@ -77,7 +78,21 @@ def sent_over_pp(model, tp, dp, pp):
 
 
 def memory(model, tp, dp=1):
-    return cost.memory(pace.UNIT, model, tp, dp)
+    return dry.memory(pace.UNIT, model, tp, dp)
+
+
+def kept(model, tp):
+    """Numbers of 32 bits per token that a block of a BERT keeps from its forward to its backward
+    pass: its two residual sums, whole (with SP=1, split by positions). Split over tp: q, k, v and the
+    output of attention, which are in 16 bits with AMP=bf16; two numbers per row of scores; and the
+    inner layer before GELU, with one bit per number for dropout."""
+    multiplied = (2 if model.rounds else 4) * model.hidden
+    return 2 * model.whole(tp) * model.hidden + (multiplied + 4 * model.hidden + model.hidden / 8 + 2 * model.heads) / tp
+
+
+def activations(model, tp):
+    """The numbers that all blocks keep."""
+    return model.batch * model.seq * model.layers * kept(model, tp)
 
 
 def equal_at(model):

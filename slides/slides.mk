@@ -8,7 +8,7 @@ SLIDES_OF = slides/build.sh $(wildcard slides/*.tex slides/*.py slides/figures/*
 slides: $(BUILD)/slides/balise.pdf
 figures: $(BUILD)/slides/figures/list.tsv
 
-$(BUILD)/slides/balise.pdf: $(SLIDES_OF) $(START_FILES) $(BUILD)/grade
+$(BUILD)/slides/balise.pdf: $(SLIDES_OF) $(START_FILES) $(BUILD)/grade $(DRY_RUN)
 	test -z "$$(slides/build.sh --lacks)" || common/setup/setup.sh docs
 	slides/build.sh $(BUILD)
 

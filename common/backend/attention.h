@@ -93,6 +93,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                const real *sums, const real *dy, real *dq, real *dk, real *dv,
                                real *work);
 
+enum { LARGEST_HEAD_16 = 128 /**< of attention that a GPU multiplies in 16 bits */ };
+
 /** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. Only
  *  the precision of products and the shape decide, so the answer is the same in both passes and in
  *  every layout. The reference backend is exact: it does not have these kernels. */

@@ -101,6 +101,10 @@ void backend_set_bytes(void *memory, int byte, int64_t bytes);
  *  need not use them. */
 bool backend_looks_for_zeros(void);
 
+/** Is this a dry run? If so, kernels neither read nor write tensors, and memory that only
+ *  kernels access takes no room. */
+bool backend_only_counts(void);
+
 /** Begins a named range that lasts until backend_range_end(), for profilers: an NVTX range on
  *  NVIDIA GPUs, which Nsight Systems shows above the kernels launched in it; otherwise nothing.
  *  Ranges nest.

@@ -26,6 +26,7 @@ EMULATION = common/backend/tests/emulated_gpu
 EMULATION_SOURCES := $(filter-out %_nccl.cc,$(wildcard $(EMULATION)/*.cc))
 ON_HOST = $(call float,$(filter-out common/backend/cpu/% common/backend/host/%,$(RUNTIME)))
 WITHOUT_NCCL = $(filter-out %/only_mpi/join.o,$(ON_HOST))
+DRY_OBJECTS = $(call float,$(wildcard common/backend/dry/*.c common/comm/dry/*.c) common/backend/host/device.c)
 by_nvcc = $(patsubst %.cu,$(BUILD)/cuda/%.o,$(1))
 emulated = $(patsubst %,$(BUILD)/emulated/%.o,$(basename $(1)))
 CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas $(FATAL_WARNINGS)
@@ -47,6 +48,18 @@ $(BUILD)/emulated/%.o: %.cu
 $(BUILD)/emulated/%.o: %.cc
 	mkdir -p $(@D)
 	$(CXX) $(CXX_FLAGS) -c $< -o $@
+
+# For make check: kernels that only count, and exchanges that send nothing.
+$(BUILD)/libbalise-dry.a: $(WITHOUT_NCCL) $(DRY_OBJECTS)
+$(call float,common/backend/dry/kernels.c): $(BUILD)/generated/dry_kernels.h
+$(BUILD)/generated/dry_kernels.h: common/backend/backend.h common/backend/attention.h common/backend/backend.mk
+	mkdir -p $(@D)
+	awk '/^void kernel_/ { text = ""; on = 1 } on { sub(/ *\/\*.*/, ""); text = text $$0 "\n" } \
+	    on && /;/ { body = text ~ /attention_forward/ ? "attention(shape, 2);" : \
+	        text ~ /attention_backward/ ? "attention(shape, 4);" : \
+	        text ~ /int64_t rows, int64_t in, int64_t out/ ? "linear(rows, in, out);" : ""; \
+	        sub(/;\n/, "\n{" body "}\n", text); printf "%s", text; on = 0 }' \
+	    common/backend/backend.h common/backend/attention.h > $@
 
 $(BUILD)/libbalise-cuda.a: $(ON_HOST) $(call by_nvcc,$(GPU_SOURCES))
 $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(NCCL_SOURCES))

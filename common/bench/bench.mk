@@ -18,7 +18,7 @@ BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collec
 # An empty text means both transports.
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 ifeq ($(ON_GPU),)
-bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize $(BUILD)/checkpoint $(BUILD)/story
+bench-programs: $(BENCH_PROGRAMS) $(DRY_RUN) $(BUILD)/grade $(BUILD)/tokenize $(BUILD)/checkpoint $(BUILD)/story
 else
 bench-programs: $(GPU_PROBE)
 	$(MAKE) TRANSPORT=mpi $(patsubst %,$(BUILD)/%-$(BACKEND),kernels bench-kernels bench-collectives train)
@@ -34,7 +34,7 @@ bench: bench-programs
 
 # Predicts the fastest layout of NTASKS ranks, on this machine or on CLUSTER.
 .PHONY: model
-model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
+model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train) $(DRY_RUN)
 	$(RELEASE)
 	$(call as_environment,BACKEND TP PP MICRO SCHEDULE MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
 	    $(call as_environment,RECOMPUTE ZERO SP AVERAGE AMP CLUSTER WEAK) \

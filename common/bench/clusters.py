@@ -14,6 +14,7 @@ import math
 import os
 
 import cost
+import dry
 import language_cost
 import pace
 from rows import _, either, give_up, number, paragraph, refuse, table, whole_number, why_invalid
@@ -164,7 +165,7 @@ def weak_scaling(described, cluster):
         for sizes in MEGATRON:
             model, tp = dataclasses.replace(model_of(sizes, published, dp), rounds=cluster.rounds()), sizes[1]
             rate = pace.rate(cluster, model, tp, dp)
-            yield sizes[0], tp, dp, pace.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
+            yield sizes[0], tp, dp, pace.step(cluster, model, tp, dp), rate, 100 * rate / one, dry.memory(cluster, model, tp, dp)
 
 
 def show_parts(title, heads, lines, cell):

@@ -1,5 +1,6 @@
-"""What a training step of the kit's BERT needs on a rank: arithmetic, memory traffic, communication,
-memory. language_cost.py has the same for language models; pace.py computes how long all this takes.
+"""The work of a training step of the kit's BERT on a rank: arithmetic, memory traffic, exchanges.
+language_cost.py has the same for language models; pace.py computes how long all this takes. dry.py
+has what a rank holds and sends.
 
 Counts are for one step of one rank; numbers are `Cluster.width` bytes wide. A pipeline runs one
 forward and one backward pass per micro-batch, in 1F1B order (Narayanan et al. 2021, section 2.2).
@@ -8,8 +9,6 @@ import math
 from dataclasses import dataclass, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of the kit's reviews
-MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
-TILE, CAUSAL_TILE, LEAST_PER_NUMBER = 256, 64, 30  # of attention in bf16 (common/backend/cpu/kernel_attention.c)
 LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
 
 
@@ -37,6 +36,10 @@ class Model:
     def name(self):
         """The prefix of the sizes in texts; empty for the BERT."""
         return ""
+
+    def named(self):
+        """The options of build/train that name the model; its sizes come after them."""
+        return () if self.classifies else ("--model", "gpt2")
 
     def sizes(self):
         return self.layers, self.hidden, self.heads, self.seq, self.batch
@@ -203,132 +206,11 @@ class Model:
         zeros = 4 if self.classifies and self.leaves_out and stage == pp - 1 else 0
         return passes * blocks * 24 * self.whole(tp) * self.hidden, (blocks * (7 + again) - zeros) * self.inner() / tp
 
-    def rounds_attention(self):
-        """Does attention multiply in 16 bits? On the CPU, a tile needs enough multiply-adds for each
-        number in it (common/backend/cpu/kernel_attention.c); on a GPU, every usual head does."""
-        rows, size = min(self.seq, TILE if self.keys() == self.seq else CAUSAL_TILE), self.hidden // self.heads
-        numbers = rows * size + self.seq * size + rows * self.seq
-        return self.rounds and (not self.leaves_out or rows * self.seq * size >= LEAST_PER_NUMBER * numbers)
-
-    def rounded(self):
-        """How many of q, k, v and the output of attention a block keeps in 16 bits, not in 32."""
-        return self.rounds + 3 * self.rounds_attention()
-
-    def multiplied(self):
-        """Numbers of 32 bits per token that a block keeps of q, k, v and the output of attention."""
-        return (4 - self.rounded() / 2) * self.hidden
-
-    def read(self, tp):
-        """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
-        Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
-        inner layer before GELU with one bit per number for dropout. The results of norms and of
-        GELU are computed from these."""
-        return 2 * self.whole(tp) * self.hidden + (self.multiplied() + 4 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
-
-    def kept(self, tp):
-        """Numbers per token that a block keeps from its forward to its backward pass: those that
-        backward reads. If the block or its attention is recomputed, only the input of that part is
-        kept. If this input is the result of a norm, the norm's input is kept instead."""
-        attention = (self.multiplied() + 2 * self.heads) / tp
-        return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
-
-    def activations(self, tp, dp, pp=1):
-        """Numbers that all blocks of the largest stage keep for the backward pass."""
-        return self.batch / dp * self.seq * self.blocks(pp) * self.kept(tp)
-
-    def working(self, tp, dp):
-        """Numbers held in addition when the forward pass leaves the last block, because a block
-        releases its tensors only at its end. They are the results of two norms; the outputs of the
-        attention and of the feed-forward layers, whole, before and after the all-reduce (on one
-        rank, these are the same); the inner layer after GELU, split; and the input of the first
-        block. A recomputed attention has already released its output before the all-reduce."""
-        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp + self.for_products(tp))
-
-    def for_products(self, tp):
-        """Numbers per token that the last block holds in addition because its products are in 16
-        bits: those that it keeps in 16 bits are still there in 32. In the last product, there is
-        also a copy of the inner layer, but not yet the residual sum."""
-        unrounded = 0 if self.recompute == "attention" else self.rounded()
-        copy = self.inner() / 2 / tp if self.rounds else 0
-        return unrounded * self.hidden / tp + max(0, copy - self.after_products(tp) * self.hidden)
-
-    def after_products(self, tp):
-        """Tensors of x's size that a block makes after its last product and the sum over tp."""
-        return self.whole(tp)
-
-    def beside(self, tp):
-        """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
-        all positions. If its attention is also recomputed, the last block needs more in the
-        backward pass: with all positions, the gathered tensor, the partial sum, their gradients,
-        and the output; split over the heads, q, k, v and their gradients, instead of the inner
-        layer."""
-        again = self.recompute == "attention"
-        if tp > 1 and self.sequence_parallel:
-            return 5 + 3 / tp if again else 4 + 5 / tp
-        return 5 if tp == 1 else 6 if again else 7
-
-    def working_again(self, tp, dp):
-        """Numbers held in addition to the inputs of the blocks when the last block has run again:
-        those that its backward pass reads, and the larger of two sums. When the pass begins: the
-        gradient of its result (with SP=1, also the gathered result, which the head reads), and
-        the numbers of working(). Later: the inner layer and its gradient, split, and four tensors
-        of x's size."""
-        gradient = (1 + 1 / tp if tp > 1 and self.sequence_parallel else 1) * self.hidden
-        pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + gradient, 4 * self.hidden + 2 * self.inner() / tp
-        return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
-
-    inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
-
-    def working_in_backward(self, tp, dp, pp, stage):
-        """Numbers that the backward pass of the last block holds in addition: its output, the
-        output's gradient, which the next stage has sent, and this rank's part of the inner layer
-        and of its gradient. Products in 16 bits also need copies of the gradient and of the inner
-        layer. On the last stage, the forward pass needs more."""
-        copies = self.rounds * (self.hidden + self.inner() / tp) / 2
-        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp + copies) if stage < pp - 1 else 0
-
-    def reduced_at_ends(self, rows):
-        """Numbers that the tp ranks sum in a step before the first block, and after the last one,
-        given a replica's rows. The embedding's gather costs half of a sum."""
-        return rows * self.seq * self.hidden / 2, rows * (CLASSES + self.hidden)
-
     def tied(self, tp, pp):
         """Numbers that a rank of the first stage and one of the last exchange in a step."""
         return 0
 
     loss_sums = 0  # numbers per token that the loss sums over tp
-
-
-def memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule="1f1b"):
-    """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
-    activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
-    holds the activations of as many micro-batches as there are stages from this one to the last;
-    with GPipe, those of all. Until the step ends, it also holds the tensors that it has sent."""
-    rows, alive = model.batch / dp / micro, micro if schedule == "gpipe" else min(micro, pp - stage)
-    sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
-    kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
-    work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
-    held = model.held(tp, pp, stage)
-    others = MOMENTS * held * (1 - 1 / dp) if model.zero else 0  # the moments of the other replicas' parts
-    # The gradient of a tied table arrives only when the activations have been released.
-    return cluster.state * held - others + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
-
-
-def memory(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
-    """The largest memory_of_stage() of all stages."""
-    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule) for stage in range(pp))
-
-
-def sent(cluster, model, tp, dp, pp=1, stage=0):
-    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. In an
-    all-reduce over n ranks, each sends 2 (n-1)/n times the bytes of the sum."""
-    rows = model.batch / dp
-    border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
-    gathered = border / 2 if model.sequence_parallel else 0  # at each end, the positions of all ranks: half of a sum
-    summed = (model.sums() * model.blocks_of(pp, stage) * border + model.norms(pp, stage) + (first + gathered if stage == 0 else 0)
-              + (last + gathered if stage == pp - 1 else 0))
-    over_pp = ((stage > 0) + (stage < pp - 1)) * model.whole(tp) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
-    return tuple(cluster.width * numbers for numbers in (2 * (tp - 1) / tp * summed, 2 * (dp - 1) / dp * model.summed(tp, pp, stage), over_pp))
 
 
 def layouts(ranks, model):

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import clusters
 import cost
+import dry
 import gpu
 import pace
 import steps
@@ -30,6 +31,7 @@ from language_cost import LanguageModel
 from rows import _, either, give_up, number, paragraph, refuse, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
+FP32 = 4  # bytes of a number that make check counts
 TURNS = 2  # how many times a rate or a layout is measured
 # These (tp, dp, pp) also run, as far as they fit; their times stand beside the predictions.
 MEASURED = {(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (4, 1, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2)}
@@ -198,8 +200,8 @@ def show_layouts(model, ranks, layouts, cluster_for):
     lines = []
     for layout in layouts:
         cluster = cluster_for(ranks)
-        parts, held = pace.step(cluster, model, *layout, schedule()), cost.memory(cluster, model, *layout, schedule())
-        whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
+        parts, held = pace.step(cluster, model, *layout, schedule()), dry.memory(cluster, model, *layout, schedule())
+        whole, sent = sum(parts.values()), cluster.width / FP32 * dry.sent(model, *layout, schedule())
         lines.append((held > cluster.memory, whole, layout, parts, [
             number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9),
             number(sent / 1e6), number(held / 1e6), "*" if held > cluster.memory else ""]))

@@ -1,4 +1,4 @@
-"""The sections of make bench that measure what cost.py and pace.py predict: the pipeline, how a step
+"""The sections of make bench that measure what pace.py and dry.py predict: the pipeline, how a step
 grows with each size, the bytes that a step sends, and the smallest memory."""
 import functools
 import math
@@ -7,6 +7,7 @@ import subprocess
 
 import aims
 import cost
+import dry
 import pace
 import peers
 import steps
@@ -125,7 +126,7 @@ def growth_with(axis, cluster, found):
     models = [model_of(**{axis: size}) for size in sizes]
     columns = {"on paper": [1e3 * sum(pace.step(cluster, model, 1, 1).values()) for model in models],
                "MB": [runs[KIT][0]["tensor_bytes"] / 1e6 for runs in found.values()],
-               "MB on paper": [cost.memory(cluster, model, 1, 1) / 1e6 for model in models]}
+               "MB on paper": [dry.memory(cluster, model, 1, 1) / 1e6 for model in models]}
     for i, row in enumerate(rows):
         row.notes = {name: number(values[i]) for name, values in columns.items()}
         row.notes.update({f"power of {name}": powers(sizes, values)[i] for name, values in {"ms": [one.best() for one in rows], **columns}.items()})
@@ -143,13 +144,14 @@ WORDS = 968
 
 
 def sent_on_paper(tp, dp, batch):
-    """The bytes that a step sends over tp, over dp and over pp, summed over the ranks."""
+    """The bytes that a step sends over tp and over dp, summed over the ranks."""
     model = cost.Model(*SENT, batch, WORDS, classifies=True)
-    return [tp * dp * sent for sent in cost.sent(pace.UNIT, model, tp, dp)]
+    rank = dry.stages(model, tp, dp)[0]
+    return [tp * dp * rank[f"comm_bytes_{over}"] for over in ("tp", "dp")]
 
 
 def layouts(here):
-    """Compares the bytes that a step sends, summed over the ranks, with the prediction of cost.py, and
+    """Compares the bytes that a step sends, summed over the ranks, with the prediction of make check, and
     measures the memory of a rank."""
     cases = {f"tp={tp} dp={dp} batch {batch}": (tp, dp, batch) for tp, dp, batch in LAYOUTS}
     found = take_turns({name: {KIT: functools.partial(steps.train, here.build, here.work, tp * dp, tp, 1, (*SENT, batch, 2))}
@@ -217,12 +219,12 @@ def smallest(suffices, mem):
 
 def memory(here):
     """Measures the smallest MEM, plain and with each setting that saves memory. Beside it are the peak
-    that a rank reports, and the one that cost.py predicts."""
+    that a rank reports, and the one that make check predicts."""
     what, *sizes = model_whose_memory(here.part)
     found = []
     for name, fields in SAVING.items():
         model = cost.Model(*sizes, steps.VOCABULARY, classifies=True, **fields)
-        predicted = cost.memory(pace.UNIT, model, TP, DP)
+        predicted = dry.memory(pace.UNIT, model, TP, DP)
         if TP * DP * predicted > available():
             print(f"memory    no row for {name}: {TP * DP} ranks need {number(TP * DP * predicted / 1e6)} MB, and {number(available() / 1e6)} are available")
             continue

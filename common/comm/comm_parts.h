@@ -37,6 +37,7 @@ typedef struct Transport {
     void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
     void (*leave)(Group *group);        /**< releases what transport_join() acquired */
+    bool is_nccl;                       /**< do messages go through NCCL? */
 } Transport;
 
 /** A group of ranks with one MPI communicator. Belongs to the group that it was split from. */
@@ -72,8 +73,8 @@ void shared_sums_by_mpi(Group *group);
 bool shared_join(Group *group);
 
 /** Selects the group's transport and joins it. Collective. The linker selects the implementation:
- *  common/comm/only_mpi or common/comm/nccl. `parent` is the group from which this one was split
- *  with `color` and `key`, or NULL. */
+ *  common/comm/only_mpi, common/comm/nccl or common/comm/dry. `parent` is the group from which this
+ *  one was split with `color` and `key`, or NULL. */
 void transport_join(Group *group, Group *parent, int color, int key);
 
 END_C

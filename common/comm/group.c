@@ -104,7 +104,7 @@ MPI_Comm group_comm(const Group *group)
 
 bool group_is_over_mpi(const Group *group)
 {
-    return group->transport->send == over_mpi.send;
+    return !group->transport->is_nccl;
 }
 
 Counter group_total(const Group *group)

@@ -11,6 +11,7 @@
 #   session=DIR    the folder of mpirun's own files
 #   shared=DIR     the folder of the memory that ranks share
 #   alone          mpirun ignores the other nodes of a Slurm allocation
+#   single         a program without other ranks: no launcher, no network
 #   graded         no plugin that the ranks of a lab do not need
 #
 # Only this file knows what differs between Open MPI's versions. The launcher of 4.1 is ORTE, that of
@@ -46,6 +47,7 @@ open_mpi_settings() {
         session=*) printf '%s\n' {OMPI_MCA_orte,PRTE_MCA_prte}_tmpdir_base="$value" ;;
         shared=*) printf '%s\n' OMPI_MCA_{btl_vader,btl_sm,osc_sm}_backing_directory="$value" ;;
         alone) printf '%s\n' {OMPI,PRTE}_MCA_{plm,ras}=^slurm ;;
+        single) printf '%s\n' OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self ;;
         graded)
             # Plugins for other nodes, queues and tools, for registered memory, or for windows
             # (MPI_Win) and intercommunicators, which a lab may not use. Without them, a launch by 4.1

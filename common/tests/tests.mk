@@ -137,7 +137,7 @@ test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 # First builds the files that several tests need: tests run side by side, and each would call make.
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/tests/hugging-face \
-	    $(BUILD)/generated/grading.sh
+	    $(BUILD)/generated/grading.sh $(DRY_RUN)
 	$(MAKE2) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE2) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE2) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) \

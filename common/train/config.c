@@ -7,6 +7,7 @@
 
 #include "base/language.h"
 #include "base/options.h"
+#include "data/data.h"
 #include "pretrained/pretrained.h"
 
 /* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of lab 21. */
@@ -56,6 +57,7 @@ static bool read_task(const char *value, void *target, Problem *problem)
 static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
+    .rank = -1,
     .epochs = 1,
     .seed = 1,
     .schedule = {.rate = 3e-4},
@@ -217,6 +219,10 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         NUMBER_OPTION("seq", &config->seq, 2, 1 << 20),
         NUMBER_OPTION("ranks", &config->ranks, 1, 1 << 20),
         NUMBER_OPTION("dry", &config->dry, 0, 1),
+        NUMBER_OPTION("rank", &config->rank, 0, 1 << 20),
+        FLAG_OPTION("gpu", &config->gpu),
+        TEXT_OPTION("counts", &config->counts),
+        NUMBER_OPTION("vocab-size", &config->vocabulary_size, SPECIAL_TOKENS, 1 << 24),
         NUMBER_OPTION("labs", &config->labs, 0, 99),
         NUMBER_OPTION("threads", &config->threads, 1, 1024),
         NUMBER_OPTION("samples", &config->samples, 1, 0x1p53),

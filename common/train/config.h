@@ -26,6 +26,10 @@ typedef struct TrainConfig {
     int epochs, batch, seq, threads; /**< batch: 0 until it is computed; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
+    int rank;                        /**< make check: a rank to simulate, too, or -1 */
+    bool gpu;                        /**< make check: as on a GPU */
+    const char *counts;              /**< make check: a file of metrics, for tests, or NULL */
+    int vocabulary_size;             /**< make check: in place of a tokenizer's; 0: not given */
     int labs;                        /**< the last lab in the program, or 0 if not given */
     int64_t samples, steps;          /**< rows of the data to use, steps in all: 0 for no limit */
     int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */

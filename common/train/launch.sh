@@ -32,7 +32,7 @@ least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files
     give_up "$(said "OMP_NUM_THREADS cannot be '%s'" "$OMP_NUM_THREADS")" "$(say 'it sets the number of threads per rank; unset it to use the default')"
 "$program" "$@" --dry 1 --ranks "$ranks" --labs "$stage" || exit # one process checks the options first
 
-threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
+threads=$(threads_of_a_rank "$ranks")
 unset OPENBLAS_CORETYPE # a preset value may select the kernels of another processor
 export OMP_WAIT_POLICY=passive
 [ ! -t 1 ] || export BALISE_PROGRESS=1

@@ -203,12 +203,12 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
                              measured(report, "test_rows", "test_tokens"), (json_int_t)rows));
 }
 
-static json_t *summary_of(const Report *report, const RankReport *r, int rank)
+static json_t *summary_of(const Report *report, const RankReport *r)
 {
     return json_pack(
         "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I, s:I, "
         "s:i, s:[I, I], s:i, s:f}",
-        "rank", rank, "loss", number(r->loss), measured(report, "accuracy", "perplexity"),
+        "rank", r->rank, "loss", number(r->loss), measured(report, "accuracy", "perplexity"),
         number(measure(report, r->loss, r->accuracy)), "parameters", (json_int_t)r->parameters,
         "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
         (json_int_t)r->use.peak_total, "peak", "weights", (json_int_t)r->use.peak[WEIGHTS],
@@ -253,7 +253,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
     report_tables(ranks, count, report->is_language, report->tested);
     json_t *rows = json_array();
     for (int i = 0; i < count; i++) {
-        json_array_append_new(rows, summary_of(report, &ranks[i], i));
+        json_array_append_new(rows, summary_of(report, &ranks[i]));
         step.peak += ranks[i].peak;
     }
     if (step.seconds > 0) /* otherwise, no step was taken */
@@ -265,6 +265,20 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
                              number(work / step.seconds), "tokens_per_s_a_rank",
                              number(tokens / step.seconds / count), "mfu",
                              number(work / step.seconds / step.peak), "ranks", rows));
+    json_decref(rows);
+}
+
+void report_dry_run(Report *report, const RankReport *ranks, int count)
+{
+    json_t *rows = json_array();
+    report_dry_tables(ranks, count);
+    for (int i = 0; i < count; i++) {
+        json_t *row = summary_of(report, &ranks[i]);
+        json_object_set_new(row, "multiply_adds", json_real(ranks[i].multiply_adds));
+        json_array_append_new(rows, row);
+    }
+    if (report->metrics)
+        write_line(report, json_pack("{s:O}", "ranks", rows));
     json_decref(rows);
 }
 

@@ -34,6 +34,7 @@ typedef struct StepReport {
 
 /** One rank's row in the final table. */
 typedef struct RankReport {
+    int rank;               /**< in the world */
     double loss, accuracy;  /**< on the test set or, without one, in training in the last epoch */
     int64_t parameters;     /**< number of parameters held */
     MemoryUse use;          /**< memory of tensors */
@@ -46,6 +47,7 @@ typedef struct RankReport {
     int in_flight; /**< the most micro-batches that waited for their backward pass at once */
     double idle;   /**< the share of the steps' time that went into messages between stages */
     double peak;   /**< FLOP/s of its share of the machine; 0: unknown */
+    double multiply_adds; /**< of its products, counted in a dry run; otherwise 0 */
 } RankReport;
 
 /** The work of a step, and its time. */
@@ -74,6 +76,13 @@ void report_close(Report *report);
 void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
                           int64_t test_rows, int64_t steps);
 
+/** The first part of report_configuration(): the model, its layout, and what it keeps. */
+void report_model(const TrainConfig *config, int64_t parameters, int64_t held);
+
+/** Prints what the ranks of a dry run would hold, send and compute in a step, and writes a line of
+ *  the metrics file. */
+void report_dry_run(Report *report, const RankReport *ranks, int count);
+
 /** Writes a line of the metrics file, and updates the progress bar (without a terminal, prints a
  *  line now and then). */
 void report_step(Report *report, const StepReport *step);
@@ -97,6 +106,8 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
 /** Prints the tables of report_ranks(). For a language model, the perplexity replaces the
  *  accuracy. The losses are those of the test set (`tested`) or of training. */
 void report_tables(const RankReport *ranks, int count, bool is_language, bool tested);
+/** Prints the tables of report_dry_run(). */
+void report_dry_tables(const RankReport *ranks, int count);
 /** Prints tokens and operations per second of `count` ranks, and the share of the peak (MFU) if it
  *  is known. */
 void report_speed(const StepCost *step, int count);

@@ -9,8 +9,7 @@ static double millions(int64_t count)
     return (double)count / 1e6;
 }
 
-void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
-                          int64_t test_rows, int64_t steps)
+void report_model(const TrainConfig *config, int64_t parameters, int64_t held)
 {
     const int ranks = config->tp * config->dp * config->pp;
     const TransformerConfig *b = &config->model;
@@ -49,6 +48,12 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
             b->recompute == RECOMPUTE_BLOCKS
                 ? _("memory    keeps the input of each block; the backward pass runs the block again")
                 : _("memory    keeps the input of each attention; the backward pass runs it again"));
+}
+
+void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
+                          int64_t test_rows, int64_t steps)
+{
+    report_model(config, parameters, held);
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, LR %g, seed %llu\n",
@@ -75,7 +80,7 @@ static void print_run(const RankReport *ranks, int count, bool is_language, bool
         char wait[32] = "-"; /* a single replica does not wait */
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
-        printf("%4d %6.4f %8.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss,
+        printf("%4d %6.4f %8.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", r->rank, r->loss,
                is_language ? exp(r->loss) : r->accuracy, millions(r->parameters),
                1e3 * r->step_seconds, millions(r->sent.tp.bytes), millions(r->sent.dp.bytes),
                r->sent.all.seconds, wait);
@@ -87,23 +92,44 @@ static void print_memory(const RankReport *ranks, int count)
     puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
     for (int i = 0; i < count; i++) {
         const MemoryUse *use = &ranks[i].use;
-        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, millions(use->peak_total),
-               millions(use->peak[WEIGHTS]), millions(use->peak[GRADIENTS]),
-               millions(use->peak[OPTIMISER]), millions(use->peak[ACTIVATIONS]));
+        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", ranks[i].rank,
+               millions(use->peak_total), millions(use->peak[WEIGHTS]),
+               millions(use->peak[GRADIENTS]), millions(use->peak[OPTIMISER]),
+               millions(use->peak[ACTIVATIONS]));
     }
+}
+
+static const char *blocks_text(const RankReport *r, char text[48])
+{
+    snprintf(text, 48, "%lld-%lld", (long long)r->blocks.begin, (long long)r->blocks.end - 1);
+    return text;
 }
 
 static void print_stages(const RankReport *ranks, int count)
 {
+    char text[48];
     puts(_("\nrank  stage  blocks   micro-batches in flight  MB sent pp   idle"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        char blocks[48];
-        snprintf(blocks, sizeof blocks, "%lld-%lld", (long long)r->blocks.begin,
-                 (long long)r->blocks.end - 1);
-        printf("%4d  %5d  %-8s %23d %11.1f %4.0f %%\n", i, r->stage, blocks, r->in_flight,
-               millions(r->sent.pp.bytes), 100 * r->idle);
+        printf("%4d  %5d  %-8s %23d %11.1f %4.0f %%\n", r->rank, r->stage, blocks_text(r, text),
+               r->in_flight, millions(r->sent.pp.bytes), 100 * r->idle);
     }
+}
+
+void report_dry_tables(const RankReport *ranks, int count)
+{
+    char text[48];
+    puts(_("\n                                          MB sent in a step"));
+    puts(_("rank  stage  blocks   in flight    held M       tp       dp      pp     GFLOP"));
+    for (int i = 0; i < count; i++) {
+        const RankReport *r = &ranks[i];
+        printf("%4d  %5d  %-8s %9d %9.2f %8.1f %8.1f %7.1f %9.1f\n", r->rank, r->stage,
+               blocks_text(r, text), r->in_flight, millions(r->parameters),
+               millions(r->sent.tp.bytes), millions(r->sent.dp.bytes), millions(r->sent.pp.bytes),
+               2e-9 * r->multiply_adds);
+    }
+    print_memory(ranks, count);
+    fflush(stdout);
 }
 
 /* Digits after the point, so that at least three digits are printed. */

@@ -10,6 +10,17 @@ TRACE_FILE = $(or $(TRACE),$(if $(REPORT),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = common/page/
 
+# The training program, whose parts grader/stack.py determines, and its dry run.
+DRY_RUN = $(dir $(TRAIN))check
+ifneq ($(TRAINS),)
+$(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
+$(TRAIN): $(BUILD)/float/common/train/train_main.o $(LIBRARY) | $(ONEDNN)
+$(DRY_RUN): override LIBS_$(BACKEND) =
+$(DRY_RUN): $(BUILD)/float/common/train/check_main.o $(BUILD)/libbalise-dry.a
+$(TRAIN) $(DRY_RUN): $(TRAIN).list $(TRAIN_PARTS) grader/link-train.sh grader/limits.sh | $(CATALOGUES)
+	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
+endif
+
 # options_of, COMMAND: the command's settings that have a value, as options of its program.
 options_of = $(foreach pair,$(shell common/setup/settings.sh options $(1)),$(call setting,$(subst =, ,$(pair))))
 setting = $(call option,--$(word 1,$(1)),$(or $($(word 2,$(1))_FILE),$($(word 2,$(1)))))
@@ -33,6 +44,14 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	    $(or $(STACK),solutions) $(call stack,stage) $(TRAIN) $(TRAIN_OPTIONS)
 	$(if $(REPORT),$(MAKE_PAGE)training.py \
 	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
+
+# make check: what the ranks of such a run would hold and send, without starting it.
+.PHONY: check
+check: $(DRY_RUN)
+	$(RELEASE)
+	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
+	common/train/dry_run.sh $(call quoted,$(NTASKS)) $(or $(STACK),solutions) $(call stack,stage) $(DRY_RUN) \
+	    $(GPU_OPTION) $(call options_of,check)
 
 # make run: a C file of the user's, compiled like a lab and linked with the labs. make expands the
 # prerequisites whenever it reads this, and Python may be missing before make setup.

@@ -190,6 +190,7 @@ static void report_end(Trainer *t)
     getrusage(RUSAGE_SELF, &process);
     const int64_t steps = t->step - t->first_step;
     const RankReport mine = {
+        .rank = group_rank(t->world),
         .loss = t->epoch.loss_sum / t->epoch.count,
         .accuracy = t->epoch.correct / t->epoch.count,
         .parameters = model_held(t->model),

@@ -166,7 +166,7 @@ def check_formulas():
         for tp in (1, 2, 4):
             N, T = B * S * H, B * S
             good = (abs(model.parameters(tp) - ((V * H + 12 * L * H ** 2 + H * (H + 2)) / tp + 4 * L * H)) < 1
-                    and abs(model.activations(tp, 1) / T / L - (2 * H + (8 * H + H / 8 + 2 * A) / tp)) < 1e-6
+                    and abs(formulas.kept(model, tp) - (2 * H + (8 * H + H / 8 + 2 * A) / tp)) < 1e-6
                     and model.work() == (72 * L * T * H ** 2, 12 * L * T * S * H)
                     and formulas.sent_over_tp(model, tp, 1) == 4 * (tp - 1) * ((8 * L + 1) * N + 2 * B * (H + 2))
                     and formulas.memory(model, tp) > 16 * model.parameters(tp))

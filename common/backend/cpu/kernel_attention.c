@@ -4,23 +4,8 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/products.h"
+#include "backend/cpu/tiles.h"
 #include "backend/cpu/vector_math.h"
-
-/* Computes the scores of a tile of queries at a time, with every visible key. The backward pass
- * recomputes them (Dao et al., arXiv:2205.14135), so memory grows with the number of positions, not
- * its square. With smaller tiles, the library packs keys and values too often; larger ones do not
- * fit the cache. */
-enum { ROWS_OF_A_TILE = 256 };
-
-/* A tile of causal attention ends at the last key that its last query sees: smaller tiles compute
- * fewer scores of the future. */
-enum { ROWS_OF_A_CAUSAL_TILE = 64 };
-
-static int64_t rows_of_tile(const AttentionShape *shape)
-{
-    const int64_t most = shape->causal ? ROWS_OF_A_CAUSAL_TILE : ROWS_OF_A_TILE;
-    return shape->positions < most ? shape->positions : most;
-}
 
 /** The scores of some queries of a head. Row r sees the keys 0..end + r·step - 1 that the mask
  *  shows. */
@@ -154,20 +139,9 @@ typedef struct Head {
  * all of them: oneDNN prepares a product for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
-/* Each product rounds a tile of scores. Attention stays in FP32 if a product has fewer
- * multiply-adds than this per number of its three matrices. Measured forward and backward, on one
- * core with AMX: with 21 (128 queries, 128 keys, 32 numbers), FP32 takes 1.0 times as long as BF16,
- * with 32 (128·128·64) 1.3 times, with 35 (256·256·48) 1.8 times; in causal tiles, with 25
- * (64·256·48) 0.9 times, with 30 (64·512·64) 1.3 times. The choice depends only on the shape, so it
- * is the same in both passes and in every layout. With many masked keys, BF16 is still 0.95 to 1.6
- * times as fast as FP32. */
-enum { BF16_LEAST_PER_NUMBER = 30 };
-
 bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
 {
-    const int64_t rows = rows_of_tile(shape), keys = attention_keys(shape), size = shape->head_size;
-    const int64_t numbers = rows * size + keys * size + rows * keys;
-    return products_in_bf16() && rows * keys * size >= BF16_LEAST_PER_NUMBER * numbers;
+    return products_in_bf16() && is_worth_rounding(shape);
 }
 
 static int64_t rounded_up(int64_t count, int64_t all)
@@ -209,7 +183,7 @@ static Tile tile_at(const AttentionShape *shape, const Head *head, int64_t i, in
 
 int64_t kernel_attention_work(const AttentionShape *shape)
 {
-    return omp_get_max_threads() * 2 * rows_of_tile(shape) * attention_keys(shape);
+    return omp_get_max_threads() * work_of_thread(shape);
 }
 
 /** The arguments of a pass. In bf16, all are rounded. */

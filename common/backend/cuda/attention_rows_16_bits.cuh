@@ -7,7 +7,7 @@
 #include "backend/cuda/attention.cuh"
 #include "backend/cuda/tensor_cores.cuh"
 
-enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
+enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS };
 
 enum { STAGES = 2 };
 

@@ -242,6 +242,11 @@ bool backend_looks_for_zeros(void)
     return false; /* to look, the host would have to wait for the kernels */
 }
 
+bool backend_only_counts(void)
+{
+    return false;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
 const char *backend_memory_place(MemoryKind kind)

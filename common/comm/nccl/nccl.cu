@@ -317,7 +317,8 @@ static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_send_start,
                                     nccl_wait,
                                     nccl_poke,
-                                    nccl_leave};
+                                    nccl_leave,
+                                    true};
 
 /* The loaded library may differ from the header's version. All releases of one minor version have
  * the same functions, so an older one will do. */

@@ -22,10 +22,12 @@ refused() {
 # options_are FILE COMMAND: the options that the program's source reads are those that the table of
 # settings has for the command, besides the launcher's and the tests' own, and TEST.
 options_are() {
-    diff <(grep -oE '_OPTION\("[a-z-]+"' "$1" | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
+    diff <(grep -oE '_OPTION\("[a-z-]+"' "$1" | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|counts|dry|gpu|labs|perturb|ranks|test' | sort) \
         <(common/setup/settings.sh options "$2" | tr ' ' '\n' | sed "s/=.*//${3:-}" | sort) > out
 }
-check "every option of the training program is a setting of make train, and no other" options_are common/train/config.c train
+check "every option of the training program is a setting of make check, and no other" options_are common/train/config.c check
+check "make train has all settings of make check except RANK and VOCAB_SIZE" diff <(common/setup/settings.sh options check | tr ' ' '\n' | grep -vE '^(rank|vocab-size)=') \
+    <(common/setup/settings.sh options train | tr ' ' '\n')
 check "every option of the program of texts is a setting of make story" options_are common/story/config.c story '; $a threads'
 passed() { # passed WORDS COMMAND...: make passes a program these words
     "${@:2}" > out 2>&1 && grep -qF -- "$1" out

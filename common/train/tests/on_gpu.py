@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Training with the cuda backend's kernels, on an emulated GPU whose memory the host cannot read
 or, with BACKEND=cuda, on a real one: over MPI, and over NCCL with one GPU per rank. Losses and
-weights equal those of the CPU, up to rounding, measured as in layouts.py."""
+weights equal those of the CPU, up to rounding, measured as in layouts.py. Memory and bytes are those
+of make check."""
 import glob
 import tempfile
 
 from layouts_apart import deviation, weights_apart
-from runs import GPU, ON_GPUS, check, lacks_bf16, losses_of, metrics_of, on, run
+from runs import GPU, ON_GPUS, as_in_dry_run, check, lacks_bf16, losses_of, metrics_of, on, run
 
 MODEL = ["--layers", 2, "--hidden-dim", 24, "--heads", 4, "--seq", 16, "--batch-size", 8, "--samples", 64, "--test", "", "--steps", 6,
          "--lr", 1e-3, "--clip", 0.5, "--eps", 1e-4, "--threads", 1]
@@ -34,6 +35,9 @@ def as_on_the_cpu(folder):
             far = apart(run_name, saved(run_name, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 * pp if pp > 1 else 1))
             check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp}, pp {pp} on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
+        for tp, dp, pp, amp in ((1, 1, 1, "off"), (2, 2, 1, "fp16"), (2, 1, 2, "bf16")):
+            as_in_dry_run(f"tp {tp}, dp {dp}, pp {pp}, AMP={amp} on GPUs, {name}: each rank holds and sends what make check BACKEND=cuda says", tp * dp * pp, *MODEL,
+                          "--hidden-dim", 256, "--steps", 1, "--tp", tp, "--pp", pp, "--amp", amp)
         for tp, dp in ((1, 4), (2, 2)):
             run_name = f"{name} {tp}-{dp} with ZERO"
             far = apart(run_name, saved(run_name, tp * dp, "--tp", tp, "--zero", 1))

@@ -44,6 +44,40 @@ def metrics_of(ranks, *options):
             return [json.loads(line) for line in file]
 
 
+def dry_run(ranks, *options, rank=0):
+    """What make check says of a rank, and of one rank of each other stage: {rank: summary}."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "metrics.jsonl")
+        words = ["common/train/dry_run.sh", ranks, "solutions", 21, f"{BUILD}/check", *(["--gpu"] if program != "train" else []), "--tp", ranks, *options,
+                 "--rank", rank, "--counts", path]
+        done = subprocess.run(list(map(str, words)), cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"not ok - a dry run runs\n{done.stdout}{done.stderr}")
+        with open(path) as file:
+            return {one["rank"]: one for one in json.load(file)["ranks"]}
+
+
+COUNTED = ("parameters", "comm_bytes_tp", "comm_bytes_dp", "comm_bytes_pp", "stage", "blocks", "micro_batches_in_flight")
+
+
+def as_in_dry_run(sentence, ranks, *options, apart=0.0, sums_apart=0.0):
+    """Checks every rank of a run of one step against make check. Returns the last line of its metrics,
+    and the multiply-adds of all ranks.
+
+    @param apart how far the peaks of memory may be apart
+    @param sums_apart how far the bytes may be apart, if they depend on the data"""
+    last, wrong, multiplied = metrics_of(ranks, *options)[-1], [], 0
+    for its in last["ranks"]:
+        played = dry_run(ranks, *options, rank=its["rank"])[its["rank"]]
+        multiplied += played["multiply_adds"]
+        wrong += [(its["rank"], key, its[key], played[key]) for key in COUNTED
+                  if its[key] != played[key] and not (key.startswith("comm") and abs(its[key] - played[key]) <= sums_apart * its[key])]
+        if abs(its["peak_bytes"] - played["peak_bytes"]) > apart * its["peak_bytes"]:
+            wrong.append((its["rank"], "peak_bytes", its["peak_bytes"], played["peak_bytes"]))
+    check(not wrong, sentence, "rank, what, in the run, in the dry run: " + str(wrong))
+    return last, multiplied
+
+
 def losses_of(ranks, *options):
     return [line["loss"] for line in metrics_of(ranks, *options) if "step" in line]
 
