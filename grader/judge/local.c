@@ -114,6 +114,9 @@ static bool add_layout(Reader *r, const char *word)
     lab_set_layouts(r->lab->number, layouts);
     Case cases[2 * MAX_CASES];
     const int count = lab_cases(r->lab, 0, cases);
+    if (count > MAX_CASES)
+        return refuse(r, _("choose fewer layouts"), _("lab %d has more than %d cases now"),
+                      r->lab->number, MAX_CASES);
     for (int i = 0; r->lab->misfit && i < count; i++) {
         const char *why = r->lab->misfit(&cases[i]);
         if (why && cases[i].world == world && cases[i].tp == tp)

@@ -129,9 +129,11 @@ static void sizes_20(const Scenario *run, int which, Sizes *sizes)
  * 114 140, 178 220. The bias is 0 on purpose; dy is 1, 2, 3, ... */
 static double counted(void *context, const Parameter *p, int64_t index)
 {
+    if (p->shape.rank == 1)
+        return 0;
     const int64_t in = p->shape.size[1], out = p->shape.size[0];
     const int64_t row = index / in, column = index % in;
-    return p->shape.rank == 1 ? 0 : (double)(column * out + row + 1);
+    return (double)(column * out + row + 1);
 }
 
 static Tensor *one_two_three(Scenario *run, Shape shape, bool needs_gradient)

@@ -216,6 +216,13 @@ static double sum_of(MPI_Comm comm, const int counts[])
 
 #define UNPACKED(...) __VA_ARGS__
 
+/* A group of one rank exchanges nothing. */
+static void charge_collective(double elements, MPI_Datatype type, MPI_Comm comm)
+{
+    if (size_of(comm) > 1)
+        charge(true, elements, type);
+}
+
 /* MPI_<name> and MPI_<started>, with `parameters` before the communicator. `share` of `type` is
  * what this rank is charged; the rest describes the collective. By MPI's rules (MPI 3.1, 5.1), a
  * collective with a root or by rank order may return on some ranks before others have called it. Here
@@ -228,7 +235,7 @@ static double sum_of(MPI_Comm comm, const int counts[])
         Call *call = call_of_collective(&c, comm);                                                 \
         refuse_overlap(call, &c, comm);                                                            \
         enter(call);                                                                               \
-        charge(true, share, type);                                                                 \
+        charge_collective(share, type, comm);                                                      \
         if (c.flow != AMONG_ALL)                                                                   \
             PMPI_Barrier(comm);                                                                    \
         return leave(PMPI_##name(UNPACKED arguments, comm));                                       \
@@ -242,7 +249,7 @@ static double sum_of(MPI_Comm comm, const int counts[])
         refuse_overlap(call, &c, comm);                                                            \
         out = sets_out(call, &c, comm, out);                                                       \
         enter(call);                                                                               \
-        charge(true, share, type);                                                                 \
+        charge_collective(share, type, comm);                                                      \
         int result = PMPI_##started(UNPACKED arguments, comm, request);                            \
         return leave(request_started(call, result, comm, *request));                               \
     }
@@ -329,7 +336,7 @@ int MPI_Barrier(MPI_Comm comm)
 {
     comm = substituted(comm);
     enter(call_of("barrier", comm, TOGETHER));
-    charge(true, 0, MPI_DATATYPE_NULL);
+    charge_collective(0, MPI_DATATYPE_NULL, comm);
     return leave(PMPI_Barrier(comm));
 }
 
@@ -338,7 +345,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     comm = substituted(comm);
     Call *call = begins(call_of("barrier", comm, TOGETHER));
     enter(call);
-    charge(true, 0, MPI_DATATYPE_NULL);
+    charge_collective(0, MPI_DATATYPE_NULL, comm);
     int result = PMPI_Ibarrier(comm, request);
     return leave(request_started(call, result, comm, *request));
 }

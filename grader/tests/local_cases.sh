@@ -57,6 +57,7 @@ refused() { # SENTENCE, WORDS, LINE NUMBER, FILE
     check "$1" [ $? = 0 ]
 }
 refused "a layout that a lab's sizes do not allow is refused" "lab 12 cannot be graded at 3x3: tp must divide A" 1 'layout 12 3x3'
+refused "more layouts than a lab can have cases are refused" "lab 14 has more than 64 cases now" 1 'layout 14 2x2 3x1 3x3 6x6'
 refused "a shape whose record has no room is refused" "a rank's record is larger than" 1 'shape 18 BLOCKS=8'
 refused "an unknown keyword is refused" "a line cannot begin with 'sed'" 2 'seed 1\nsed 2\n'
 refused "an invalid seed is refused" "'-1' is not a seed" 1 'seed -1'

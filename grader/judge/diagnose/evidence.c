@@ -367,8 +367,14 @@ bool same_numbers_elsewhere(const Evidence *e)
                              times_in(numbers_of(e->want), e->want->count, e->is[i], near))
             return false;
     int64_t now = 0;
-    while (now < e->count - 1 && !(fabs(e->is[now] - e->right[e->first_wrong]) <= near))
+    while (now < e->count && !(fabs(e->is[now] - e->right[e->first_wrong]) <= near))
         now++;
+    if (now == e->count)
+        return says(e,
+                    _("the numbers are right ones, but not of this rank's part (element %s has the "
+                      "number of another place): check which part each rank takes, and along "
+                      "which dimension"),
+                    address_text(e->got, e->first_wrong, (char[96]){0}));
     return says(
         e,
         _("the right numbers are all there but in the wrong places (the value of element %s "
@@ -434,9 +440,11 @@ bool not_on_tape(const Evidence *e)
 const Call *next_call_there(const Evidence *e, const Call *last)
 {
     const Calls *calls = e->trial->outcome->calls;
-    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
     const Label *want = &e->want->label;
-    for (int64_t i = last ? last + 1 - mine->call : 0; mine && i < mine->count; i++) {
+    if (!calls)
+        return NULL;
+    const RankCalls *mine = &calls->rank[e->trial->rank];
+    for (int64_t i = last ? last + 1 - mine->call : 0; i < mine->count; i++) {
         const Label *where = &mine->call[i].where;
         if (where->of == want->of && where->index == want->index && where->step == want->step)
             return &mine->call[i];

@@ -252,10 +252,19 @@ bool reduced_otherwise(const Evidence *e)
     return false;
 }
 
-/* Does a rank stay in this call until others have done their part? */
-static bool waits(const Call *call)
+static bool is_other(int32_t rank, int self)
 {
-    return call->rule == LOCAL ? !strcmp(call->name, "wait") : !call->starts;
+    return rank != NOBODY && rank != self;
+}
+
+/* Does a rank stay in this call until others have done their part? */
+static bool waits(const Call *call, int rank)
+{
+    if (call->rule == LOCAL)
+        return !strcmp(call->name, "wait");
+    return !call->starts &&
+           (call->rule == MESSAGE ? is_other(call->to, rank) || is_other(call->from, rank)
+                                  : (call->members & ~((uint64_t)1 << rank)) != 0);
 }
 
 /* Does the function that must return at once wait for what it has started itself? Then it waits even for
@@ -270,12 +279,12 @@ static bool waits_for_its_own(const RankCalls *calls)
 }
 
 /* The first call that waits in the function that must return at once, or NULL. */
-static const Call *wait_in_start(const RankCalls *calls, const AtOnce *start)
+static const Call *wait_in_start(const RankCalls *calls, int rank, const AtOnce *start)
 {
     const bool any = !start->after_earlier || waits_for_its_own(calls);
     for (int64_t i = 0; i < calls->count; i++) {
         const Call *call = &calls->call[i];
-        if (call->at_once && waits(call) && (any || call->rule != LOCAL))
+        if (call->at_once && waits(call, rank) && (any || call->rule != LOCAL))
             return call;
     }
     return NULL;
@@ -287,7 +296,7 @@ void compare_overlap(Trial *t)
     const AtOnce *start = &t->result->lab->at_once;
     const bool has_others = t->c->pp > 1 || replicas_of(t->c) > 1;
     for (int rank = 0; calls && rank < calls->ranks && start->function && has_others; rank++) {
-        const Call *call = wait_in_start(&calls->rank[rank], start);
+        const Call *call = wait_in_start(&calls->rank[rank], rank, start);
         if (!call)
             continue;
         const char *line = line_of(call->inner);

@@ -53,8 +53,10 @@ static const Call *call_of_count(const Evidence *e, int64_t count)
     for (int64_t i = 0; mine && i < mine->count; i++) {
         Label of = mine->call[i].where;
         of.what = e->want->label.what;
+        const int64_t ranks = __builtin_popcountll(mine->call[i].members);
+        /* if every rank sends as much, it is the share of a rank */
         if (mine->call[i].number && mine->call[i].sent[0].count == count &&
-            label_equal(&of, &e->want->label))
+            count * ranks != e->count && label_equal(&of, &e->want->label))
             return &mine->call[i];
     }
     return NULL;

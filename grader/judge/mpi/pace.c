@@ -10,6 +10,8 @@ static int link_of(const Pace *pace, uint64_t members)
 
 double message_takes(const Pace *pace, const Call *send, int from, int to)
 {
+    if (from == to)
+        return 0;
     const int link = link_of(pace, (uint64_t)1 << from | (uint64_t)1 << to);
     return pace->latency[link] + pace->byte[link] * signature_bytes(&send->sent[0]);
 }

@@ -228,10 +228,17 @@ static int follows_from_own(const Comparison *c, const int own[], int i)
     return NO_FORM;
 }
 
+/* May the operation add up what the ranks give it? */
+static bool adds_up(const TapeOperation *o)
+{
+    return is_pair(o) || !strcmp(o->name, "all_reduce") ||
+           !strcmp(o->name, "reduce_scatter_sequence");
+}
+
 /* Does an operation that adds up nothing over the ranks take one term of a sum? */
 static bool takes_one_term(const TapeOperation *o)
 {
-    for (int k = 0; k < o->inputs && !is_pair(o); k++)
+    for (int k = 0; k < o->inputs && !adds_up(o); k++)
         if (o->input[k].kind == PARTIAL)
             return true;
     return false;
@@ -283,6 +290,13 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
             return true;
         }
         *is_open = !how[0];
+        if (*is_open && adds_up(o)) {
+            snprintf(text, size,
+                     _("what %s at %s takes on this rank is right, and its result is not: either "
+                       "it is wrong, or what another rank gives it"),
+                     name, line_of(o->address));
+            return true;
+        }
         snprintf(text, size, _("what %s at %s takes is right, and its result is not%s"), name,
                  line_of(o->address), how);
         return true;

@@ -171,6 +171,8 @@ bool tell_too_few(const Trial *t, int part, int call, char *text, size_t size)
     for (int rank = 0; t->outcome->calls && rank < t->c->world; rank++) {
         int64_t numbers = 0;
         const Call *sent;
+        if (t->outcome->calls->rank[rank].first > 0) /* the record has lost earlier calls */
+            continue;
         for (int64_t i = 0; (sent = next_call(&x, rank, &i));)
             if (sent->rule == MESSAGE && sent->to >= 0)
                 numbers += (int64_t)(signature_bytes(&sent->sent[0]) / sizeof(float));

@@ -200,6 +200,23 @@ static bool update_is_missing(const Trial *t)
     return false;
 }
 
+/* Has another replica a weight that is not as it was before the step? Perhaps, if it did not return. */
+static bool others_may_have_stepped(const Evidence *e, const double *before)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    for (int k = 0; k < dp.count; k++) {
+        Evidence there = *e;
+        const Entry *weights =
+            entry_of_rank(e->trial, dp.first + k * dp.stride, VALUES, e->want->label);
+        if (!weights || weights->count != e->count)
+            return true;
+        there.is = numbers_of(weights);
+        if (stale(&there, before, 0, e->count) < e->count)
+            return true;
+    }
+    return false;
+}
+
 static bool says_stale(const Evidence *e, const double *before)
 {
     char refusal[512];
@@ -211,6 +228,10 @@ static bool says_stale(const Evidence *e, const double *before)
     const Entry *own = part_of(e, e->trial->rank);
     if (e->wrong < e->count && own_part_is_stale(e, before))
         return true;
+    if (e->wrong == e->count && !others_may_have_stepped(e, before))
+        return says(e,
+                    _("on every replica, all weights still have their values from before the step: "
+                      "does optimizer_update get a slice of `weights`, and the gradients?"));
     if (e->wrong == e->count && own && own->begin == own->end)
         return says(e, _("this replica's part is empty, and it has not received the new weights of "
                          "the others: it must take part in the all-gather, too"));

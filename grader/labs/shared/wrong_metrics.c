@@ -56,12 +56,21 @@ static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
     return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
 }
 
+/* May x be a sum of numbers that were rounded to floats or integers? The exact one is `right`. None
+ * of the replicas' numbers is far below the others, so all are multiples of one power of two. */
+static bool is_rounded(double x, double right, int world)
+{
+    const double spacing = ldexp(1, ilogb(right / (64 * world)) - 23);
+    return fabs(x - right) <= (world + 1) * 0x1p-23 * right &&
+           (fmod(x, spacing) == 0 || (x == floor(x) && right != floor(right)));
+}
+
 /* Were the replicas' numbers and their sum rounded to floats or integers? */
 static bool rounded(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
-        if (e->is[i] != INT_MIN && e->is[i] != INT_MAX &&
-            !(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
+        if (e->is[i] != INT_MIN && e->is[i] != INT_MAX && !same(e->is[i], e->right[i]) &&
+            !is_rounded(e->is[i], e->right[i], e->c->world))
             return false;
     return says(e, _("the sums have lost precision: add and keep them as double, since float has "
                      "fewer digits, and int has no fraction and ends at 2147483647"));
