@@ -36,7 +36,7 @@ put_runtime() {
     put grader/{labs.mk,calls.h,label.h,protocol.h,enclose.c} grader/{compile-lab,lab-object,limits,link-runner,link-train,start-lab}.sh grader/lab-calls.txt grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/labs/*/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
-    put common/bench/{clusters,cost,language_cost,pace,rows}.py common/bench/clusters/*.json # make trace CLUSTER=
+    put common/bench/{clusters,cost,dry,language_cost,pace,rows,steps}.py common/bench/clusters/*.json # make trace CLUSTER=
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}
     put data/reviews/* data/stories/*.txt data/stories/*/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
