@@ -65,7 +65,7 @@ sys.exit(found > 0)
 PYTHON
 }
 without_the_rest() {
-    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/([^clpr]|p[^a]))|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git(/|$)' > "$out" &&
+    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/([^cdlprs]|p[^a]|s([^t]|t[^e])))|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git(/|$)' > "$out" &&
         ! grep -rl instructors_own "$kit/grader" > "$out"
 }
 
