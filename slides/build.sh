@@ -31,11 +31,11 @@ need_latex() { # [figures]
         'common/setup/setup.sh docs installs it; on a cluster: module load texlive'
 }
 
-pass() { # NAME FIRST-LINE [-draftmode]
+pass() { # NAME FIRST-LINE
     (
         cd "$folder/$1"
         max_print_line=10000 TEXINPUTS=".:$OLDPWD/slides:$folder:" TFMFONTS="$folder:" ENCFONTS="$folder:" pdflatex -interaction=nonstopmode -halt-on-error -file-line-error \
-            -no-shell-escape -jobname="$1" "${@:3}" "$2" > stdout.txt 2>&1
+            -no-shell-escape -jobname="$1" "$2" > stdout.txt 2>&1
     )
 }
 
@@ -70,16 +70,13 @@ left_behind() { # NAME
     cat "$folder/$1/$1".{aux,nav,out,titles} 2> /dev/null | sha256sum || true
 }
 
-# The first pass of all writes no PDF. A pass that fails may have read what a killed build left: it
-# runs again without these files.
+# A pass that fails may have read what a killed build left: it runs again without these files.
 compile() { # NAME FIRST-LINE
-    local i before draft=()
+    local i before
     mkdir -p "$folder/$1"
-    [[ -e $folder/$1/$1.aux ]] || draft=(-draftmode)
     for ((i = 0; i < most_passes; i++)); do
         before=$(left_behind "$1")
-        pass "$1" "$2" "${draft[@]}" || { rm -f "$folder/$1/$1".{aux,nav,out,titles} && pass "$1" "$2"; } || return 1
-        draft=()
+        pass "$1" "$2" || { rm -f "$folder/$1/$1".{aux,nav,out,titles} && pass "$1" "$2"; } || return 1
         [[ $(left_behind "$1") != "$before" ]] || return 0
     done
 }
