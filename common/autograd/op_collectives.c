@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "autograd/parts.h"
+#include "autograd/placement.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
@@ -100,6 +101,23 @@ static int64_t *begins_of_parts(const char *function, int64_t count, int n, Part
     return begins;
 }
 
+/* A lab adds x's numbers over the ranks of this group: see Tensor.partial. If parts of x may have been
+ * added one by one, a second sum may be right. */
+static void partial_sums_added(const char *function, const Tensor *x, const Group *group)
+{
+    const Mesh *mesh = x->tape->mesh;
+    const unsigned axis = group == mesh->tp ? OVER_TP : group == mesh->dp ? OVER_DP : 0;
+    if (!x->partial)
+        return;
+    if (axis && !(*x->partial & axis) && !x->reached && group_size(group) > 1)
+        misuse(
+            N_("is it the right group, and does nothing else add the same numbers?"),
+            "%s: these numbers are no partial sum over mesh->%s, so the sum would count them once "
+            "per rank",
+            function, axis == OVER_DP ? "dp" : "tp");
+    *x->partial &= axis || group == mesh->pp ? ~axis : 0; /* another group is the lab's own */
+}
+
 static void exchange_parts(const char *function, Group *group, Tensor *x, Partition *cut,
                            void (*exchange)(Group *, real *, const int64_t *))
 {
@@ -112,12 +130,16 @@ static void exchange_parts(const char *function, Group *group, Tensor *x, Partit
 
 void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut)
 {
-    exchange_parts("group_reduce_scatter_parts", group, x, cut, comm_reduce_scatter_parts);
+    const char *function = "group_reduce_scatter_parts";
+    tape_for(function, group, x);
+    partial_sums_added(function, x, group);
+    exchange_parts(function, group, x, cut, comm_reduce_scatter_parts);
 }
 
 void group_all_gather_parts(Group *group, Tensor *x, Partition *cut)
 {
     exchange_parts("group_all_gather_parts", group, x, cut, comm_all_gather_parts);
+    partial_sums_change(x);
 }
 
 Tensor *group_broadcast(Group *group, Tensor *x, int root)
@@ -157,6 +179,7 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
     group_must_exist(group, "group_all_reduce_start");
     must_be_real("group_all_reduce_start", x);
     begin_change(x);
+    partial_sums_added("group_all_reduce_start", x, group);
     const bool is_by_lab = by_lab.sum && group == by_lab.group;
     if (is_by_lab)
         sum_by_lab(group, x);

@@ -1,6 +1,7 @@
 /* Messages between two ranks, such as group_send(), and the slices that they carry. They are not on
  * the tape. */
 #include "autograd/operations.h"
+#include "autograd/placement.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
@@ -23,6 +24,7 @@ Tensor *slice(Tensor *x, int64_t begin, int64_t end)
     Tensor *y = tape_view(tape, x, unknown);
     y->data = begin < end ? reals(x) + begin : x->data; /* valid even for an empty slice */
     y->shape = SHAPE(end - begin);
+    y->partial = x->partial;
     x->reached = y->reached = true;
     return y;
 }
@@ -37,6 +39,7 @@ void accumulate(Tensor *sum, Tensor *x)
                "accumulate: the sum is %s, but what is added is %s", SHAPE_TEXT(sum->shape),
                SHAPE_TEXT(x->shape));
     begin_change(sum);
+    partial_sums_change(sum);
     ready(x);
     if (tensor_count(x) > 0)
         kernel_vector_accumulate(tensor_count(x), reals(x), reals(sum));
@@ -80,5 +83,6 @@ void group_receive(Group *group, Tensor *x, int from)
 {
     exchanged("group_receive", group, x, from);
     begin_change(x);
+    partial_sums_change(x);
     comm_receive(group, reals(x), tensor_count(x), from);
 }

@@ -296,3 +296,19 @@ void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights
         if (weights[i]->parameter)
             weights[i]->parameter->is_by_positions = true;
 }
+
+void partial_sums_change(const Tensor *x)
+{
+    if (x->partial)
+        *x->partial = 0;
+}
+
+void must_be_added(unsigned partial, const char *function, const char *what)
+{
+    if (partial)
+        misuse(
+            N_("add them in place over that group: make grade checks the lab's function"),
+            "%s has returned, and %s is still a partial sum over mesh->%s: nothing has added the "
+            "other ranks' terms",
+            function, what, partial & OVER_DP ? "dp" : "tp");
+}

@@ -60,6 +60,14 @@ Placement place_result(const Tape *tape, Law law, const char *function, const Te
  *  gradients are partial sums. */
 void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights, int count);
 
+/** A lab may change x's numbers in any way: it is not known any more whether they are partial sums (see
+ *  Tensor.partial). */
+void partial_sums_change(const Tensor *x);
+
+/** Ends the run if numbers are still partial sums (see Tensor.partial), which `function` of a lab should
+ *  have added up. `what` names them: "the gradient of norm1.weight". */
+void must_be_added(unsigned partial, const char *function, const char *what);
+
 /** Is x split along its last dimension, or is its placement unknown? */
 bool may_be_columns(const Tensor *x);
 

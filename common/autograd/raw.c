@@ -67,6 +67,7 @@ float *tensor_data(Tensor *x)
     begin_change(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;
+    partial_sums_change(x);
     bring_to_host(x);
     x->reached = true;
     backend_wait();

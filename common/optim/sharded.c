@@ -1,5 +1,7 @@
 /* An optimiser whose state is sharded over the replicas (ZeRO stage 1), with lab 17. */
 #include "autograd/operations.h"
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/optional_labs.h"
 #include "base/run.h"
 #include "optim/optim.h"
@@ -48,7 +50,10 @@ static Tensor arena(const Model *model, Buffer *buffer, Tape *tape)
 void sharded_reduce(Model *model, Tape *tape)
 {
     Tensor gradients = arena(model, model->gradients, tape);
+    unsigned partial = model->mesh->dp_degree > 1 ? OVER_DP : 0;
+    gradients.partial = &partial;
     reduce_scatter_gradients(&gradients, model->mesh);
+    must_be_added(partial, "reduce_scatter_gradients", _("the gradient"));
     ready(&gradients);
 }
 

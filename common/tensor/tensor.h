@@ -33,6 +33,12 @@ typedef enum PlacementKind {
 struct Tape;
 struct Node;
 
+/** Axes of the grid over which gradients and weights in training can be partial sums. */
+typedef enum Axis {
+    OVER_TP = 1, /**< the ranks that split the model */
+    OVER_DP = 2, /**< the replicas */
+} Axis;
+
 /** Belongs to its tape or, as a parameter, to its model. Holds one reference to its buffer. */
 struct Tensor {
     Buffer *buffer;              /**< NULL: not computed yet (see tape_later()), or released */
@@ -51,6 +57,9 @@ struct Tensor {
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool is_over;            /**< the step of its tape has ended */
+    /** in training, of gradients or weights that a lab adds up: the Axis over which they still are
+     *  terms of a sum, or 0; NULL for other tensors. Slices share it */
+    unsigned *partial;
     bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 #include "train/profile.h"
 
@@ -110,6 +112,7 @@ void table_rows_unpack(TableRows *t)
 typedef struct Filling {
     Tensor gradients; /* a range of the arena, or its front, which holds the used rows of a table */
     int64_t range;    /* numbers in the whole range */
+    unsigned partial; /* see Tensor.partial */
     int parameters, missing;
     TableRows *table; /* if the bucket is a large table: its rows in use */
 } Filling;
@@ -210,6 +213,17 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
     bucket->gradients = gradients;
 }
 
+/* Have the labs summed this bucket over the replicas? */
+static void must_be_summed(const BucketSet *set, const Filling *filling)
+{
+    char what[240];
+    const Parameter *p = set->model->parameters;
+    while (reals(p->value->gradient) != reals(&filling->gradients))
+        p = p->next;
+    snprintf(what, sizeof what, _("the gradient of %.200s"), p->name);
+    must_be_added(filling->partial, "buckets_finish", what);
+}
+
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
@@ -225,6 +239,8 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes)
     for (int i = 0; i < set->count; i++) {
         set->filling[i].missing = set->filling[i].parameters;
         set->filling[i].gradients.tape = tape;
+        set->filling[i].gradients.partial = &set->filling[i].partial;
+        set->filling[i].partial = set->model->mesh->dp_degree > 1 ? OVER_DP : 0;
         set->bucket[i].pending = NULL;
     }
     tape->watch = (GradientWatch){parameter_complete, set};
@@ -241,6 +257,7 @@ double bucket_set_finish(BucketSet *set, Tape *tape)
     buckets_finish(set->bucket, set->count, set->model->mesh);
     for (int i = 0; i < set->count; i++) {
         bucket_hold(bucket_at(set, i), &set->filling[i].gradients);
+        must_be_summed(set, &set->filling[i]);
         if (set->filling[i].table)
             table_rows_unpack(set->filling[i].table);
         set->filling[i].gradients.shape.size[0] = set->filling[i].range;

@@ -1,6 +1,8 @@
 /* SP: lab 18 sums over tp the gradients of the parameters that each rank applied to its own
  * positions only. */
 #include "autograd/operations.h"
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/optional_labs.h"
 #include "train/trainer.h"
 
@@ -31,7 +33,11 @@ void sum_norms_over_tp(const Model *model, Tape *tape)
     backend_range("sum of norms' gradients");
     Tensor *all = tape_tensor(tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
     copy_gradients(model, all, false);
+    unsigned partial = OVER_TP;
+    all->partial = &partial;
     sum_norm_gradients(all, model->mesh);
+    all->partial = NULL;
+    must_be_added(partial, "sum_norm_gradients", _("the gradient of the norms"));
     copy_gradients(model, ready(all), true);
     tape_release_value(all);
     backend_range_end();

@@ -2,6 +2,8 @@
  * a part of the weights (ZERO=1), or their weights are averaged every few steps (AVERAGE=h). */
 #include <math.h>
 
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/optional_labs.h"
 #include "base/run.h"
 #include "train/profile.h"
@@ -80,12 +82,15 @@ static double averaged_finish(Trainer *t, int64_t step, double targets, bool las
     if (!t->apart)
         return 0;
     if (average_is_due(step, t->config->average, last)) {
+        unsigned partial = OVER_DP; /* each replica's weights are a term of the average */
         Tensor weights = {.data = model_weights(model),
                           .shape = SHAPE(model->arena_size),
                           .buffer = model->weights,
-                          .tape = t->last_tape};
+                          .tape = t->last_tape,
+                          .partial = &partial};
         backend_range("average of weights");
         average_weights(&weights, t->rows_apart, &t->mesh);
+        must_be_added(partial, "average_weights", _("the average of the weights"));
         ready(&weights);
         backend_range_end();
         model_weights_changed(model);
