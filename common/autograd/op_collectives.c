@@ -26,7 +26,9 @@ static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
 {
     group_must_exist(group, function);
     must_be_real(function, x);
-    return tape_of(function, x, NULL);
+    Tape *tape = tape_of(function, x, NULL);
+    tape->exchanges++;
+    return tape;
 }
 
 static Tensor *all_reduced(const char *function, Group *group, Tensor *x,
@@ -110,11 +112,12 @@ static void partial_sums_added(const char *function, const Tensor *x, const Grou
     if (!x->partial)
         return;
     if (axis && !(*x->partial & axis) && !x->reached && group_size(group) > 1)
-        misuse(
+        misplaced_with(
+            HARMS_GRADIENTS,
             N_("is it the right group, and does nothing else add the same numbers?"),
             "%s: these numbers are no partial sum over mesh->%s, so the sum would count them once "
             "per rank",
-            function, axis == OVER_DP ? "dp" : "tp");
+            function, axis_name(axis));
     *x->partial &= axis || group == mesh->pp ? ~axis : 0; /* another group is the lab's own */
 }
 
@@ -176,8 +179,7 @@ static void sum_by_lab(Group *group, Tensor *x)
 /* The handle is the tensor itself, since a tensor has at most one sum in progress. */
 Pending *group_all_reduce_start(Group *group, Tensor *x)
 {
-    group_must_exist(group, "group_all_reduce_start");
-    must_be_real("group_all_reduce_start", x);
+    tape_for("group_all_reduce_start", group, x);
     begin_change(x);
     partial_sums_added("group_all_reduce_start", x, group);
     const bool is_by_lab = by_lab.sum && group == by_lab.group;

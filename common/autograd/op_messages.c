@@ -60,6 +60,7 @@ static real *exchanged(const char *function, const Group *group, Tensor *x, int 
         misuse("count the ranks within the group (group_rank), not in the world; a ring of n ranks "
                "takes n - 1 rounds, so one rank sends nothing",
                "%s: rank %d cannot exchange with itself", function, other);
+    tape_of(function, x, NULL)->exchanges++;
     return reals(ready(x));
 }
 

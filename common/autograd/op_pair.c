@@ -1,13 +1,25 @@
 /* Operations that are pairs of plain functions. */
-#include "autograd/tape.h"
+#include <stdio.h>
+
+#include "autograd/placement.h"
 #include "base/language.h"
 #include "base/run.h"
 
+/* Calls a function of a pair. One that adds partial sums needs the other ranks' numbers. */
 static Tensor *called(const PairCall *call, bool backward, Tensor *x)
 {
-    if (call->along[backward])
-        return call->along[backward](x, call->dim, call->mesh);
-    return (backward ? call->op.backward : call->op.forward)(x, call->mesh);
+    const int64_t before = x->tape->exchanges;
+    Tensor *y = call->along[backward]
+                    ? call->along[backward](x, call->dim, call->mesh)
+                    : (backward ? call->op.backward : call->op.forward)(x, call->mesh);
+    if (call->adds[backward] && is_split(x->tape) && x->tape->exchanges == before) {
+        char function[64];
+        snprintf(function, sizeof function, "%s_%s", call->op.name,
+                 backward ? "backward" : "forward");
+        must_be_added(OVER_TP, backward ? HARMS_GRADIENTS : HARMS_RESULTS, function,
+                      _("its result"));
+    }
+    return y;
 }
 
 /* Is a result of this shape neither tp times as large as the argument nor 1/tp of it? */

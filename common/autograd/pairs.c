@@ -8,7 +8,8 @@ Tensor *duplication(Tensor *x, const Mesh *mesh)
 {
     must_be_real("duplication", x);
     const PairCall call = {.op = {"duplication", duplication_forward, duplication_backward},
-                           .mesh = mesh};
+                           .mesh = mesh,
+                           .adds = {false, true}};
     return call_pair(call, x,
                      place_result(tape_of("duplication", x, NULL), PLACE_DUPLICATION, "duplication",
                                   x, NULL, LAST));
@@ -18,7 +19,8 @@ Tensor *all_reduce(Tensor *x, const Mesh *mesh)
 {
     must_be_real("all_reduce", x);
     const PairCall call = {.op = {"all_reduce", all_reduce_forward, all_reduce_backward},
-                           .mesh = mesh};
+                           .mesh = mesh,
+                           .adds = {true, false}};
     return call_pair(call, x,
                      place_result(tape_of("all_reduce", x, NULL), PLACE_ALL_REDUCE, "all_reduce", x,
                                   NULL, LAST));
@@ -50,6 +52,7 @@ Tensor *gather_sequence(Tensor *x, const Mesh *mesh)
     const PairCall call = {
         .op = {"gather_sequence", gather_sequence_forward, gather_sequence_backward},
         .mesh = mesh,
+        .adds = {false, true},
         .resizes = true,
         .runs_again = true};
     return call_pair(call, x,
@@ -63,6 +66,7 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
     const PairCall call = {.op = {"reduce_scatter_sequence", reduce_scatter_sequence_forward,
                                   reduce_scatter_sequence_backward},
                            .mesh = mesh,
+                           .adds = {true, false},
                            .resizes = true};
     Tape *tape = tape_of("reduce_scatter_sequence", x, NULL);
     return call_pair(

@@ -294,7 +294,7 @@ void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights
 {
     for (int i = 0; i < count && is_split(tape) && has_kind(x, SHARD) && !is_last(x); i++)
         if (weights[i]->parameter)
-            weights[i]->parameter->is_by_positions = true;
+            weights[i]->parameter->partial |= OVER_TP;
 }
 
 void partial_sums_change(const Tensor *x)
@@ -303,12 +303,16 @@ void partial_sums_change(const Tensor *x)
         *x->partial = 0;
 }
 
-void must_be_added(unsigned partial, const char *function, const char *what)
+const char *axis_name(unsigned axes)
+{
+    return axes & OVER_DP ? "dp" : axes & OVER_TP ? "tp" : "pp";
+}
+
+void must_be_added(unsigned partial, Harm harm, const char *function, const char *what)
 {
     if (partial)
-        misuse(
-            N_("add them in place over that group: make grade checks the lab's function"),
-            "%s has returned, and %s is still a partial sum over mesh->%s: nothing has added the "
-            "other ranks' terms",
-            function, what, partial & OVER_DP ? "dp" : "tp");
+        misplaced_with(harm, N_("each of its ranks has one term: add the terms over that group"),
+                       "%s: %s is still a partial sum over mesh->%s: nothing has added the other "
+                       "ranks' terms",
+                       function, what, axis_name(partial));
 }

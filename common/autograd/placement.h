@@ -8,6 +8,7 @@
 #pragma once
 
 #include "autograd/tape.h"
+#include "base/run.h"
 
 /** Is the model of this tape split over several ranks? */
 bool is_split(const Tape *tape);
@@ -57,16 +58,19 @@ Placement place_result(const Tape *tape, Law law, const char *function, const Te
                        const Tensor *y, int dim);
 
 /** If x holds this rank's rows only, marks the weights that are applied to each row: their
- *  gradients are partial sums. */
+ *  gradients are partial sums over tp. */
 void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights, int count);
 
 /** A lab may change x's numbers in any way: it is not known any more whether they are partial sums (see
  *  Tensor.partial). */
 void partial_sums_change(const Tensor *x);
 
-/** Ends the run if numbers are still partial sums (see Tensor.partial), which `function` of a lab should
- *  have added up. `what` names them: "the gradient of norm1.weight". */
-void must_be_added(unsigned partial, const char *function, const char *what);
+/** "dp", "tp" or "pp": the name in Mesh of the first Axis in `axes`. */
+const char *axis_name(unsigned axes);
+
+/** Reports numbers that are still partial sums over an Axis of `partial`, which `function` should have
+ *  added up. `what` names them: "the gradient of norm1.weight". `harm` is what they make wrong. */
+void must_be_added(unsigned partial, Harm harm, const char *function, const char *what);
 
 /** Is x split along its last dimension, or is its placement unknown? */
 bool may_be_columns(const Tensor *x);

@@ -39,6 +39,7 @@ typedef struct PairCall {
      *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim;         /**< that dimension */
+    bool adds[2];    /**< do forward and backward add partial sums over tp? */
     bool resizes;    /**< the result of op's forward differs in shape from its argument */
     bool is_own;     /**< a lab's own pair, by apply() */
     bool runs_again; /**< the backward pass calls forward again; its result is not kept */
@@ -191,6 +192,7 @@ struct Tape {
     Attributes next;           /**< set it before tape_operation(), which clears it */
     void *next_calls;          /**< likewise: the function that the operation calls, or NULL */
     GradientWatch watch;       /**< observes backward passes, if not zero */
+    int64_t exchanges; /**< calls so far that may have brought other ranks' numbers into a tensor */
 };
 
 /** A point on the tape, for tape_release_since(). Valid until tape_reset(). */

@@ -2,10 +2,13 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/placement.h"
 #include "backend/host_view.h"
+#include "base/language.h"
 #include "model/names.h"
 
 enum { PADDING = 16 };
@@ -228,8 +231,33 @@ int64_t model_full(const Model *model)
 
 void model_clear_gradients(Model *model)
 {
-    for (Parameter *p = model->parameters; p; p = p->next)
+    for (Parameter *p = model->parameters; p; p = p->next) {
         p->gradient_set = false;
+        p->partial = (model->mesh->dp_degree > 1 ? OVER_DP : 0) | (p->twin >= 0 ? OVER_PP : 0);
+    }
+}
+
+void model_gradients_added(Model *model, Range part, Axis axis)
+{
+    for (Parameter *p = model->parameters; p; p = p->next) {
+        const int64_t at = reals(p->value->gradient) - model_gradients(model);
+        if (part.begin <= at && at < part.end)
+            p->partial &= ~(unsigned)axis;
+    }
+}
+
+void model_must_be_added(const Model *model, unsigned axes, const char *over_dp)
+{
+    for (const Parameter *p = model->parameters; p; p = p->next) {
+        const unsigned partial = p->partial & axes;
+        char what[240];
+        snprintf(what, sizeof what, _("the gradient of %.200s"), p->name);
+        must_be_added(partial, HARMS_GRADIENTS,
+                      partial & OVER_DP   ? over_dp
+                      : partial & OVER_TP ? "sum_norm_gradients"
+                                          : "model_sum_tied",
+                      what);
+    }
 }
 
 void model_complete_gradients(Model *model)

@@ -66,8 +66,16 @@ int64_t model_held(const Model *model);
  *  parameter does not count; see parameter_is_copy(). */
 int64_t model_full(const Model *model);
 
-/** Clears the gradients of the previous step. */
+/** Clears the gradients of the previous step. The next ones are partial sums: see
+ *  Parameter.partial. */
 void model_clear_gradients(Model *model);
+
+/** The gradients in `part` of the arena are not partial sums over `axis` any more. */
+void model_gradients_added(Model *model, Range part, Axis axis);
+
+/** Reports a gradient that is still a partial sum over an Axis of `axes`. Call it for all axes before
+ *  the optimiser's step. `over_dp` should have added the replicas' terms. */
+void model_must_be_added(const Model *model, unsigned axes, const char *over_dp);
 
 /** Sets to zero the gradients of parameters that no operation used. Call it before reading
  *  gradients. */
@@ -94,8 +102,8 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
  *  sizes and norms. */
 bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
 
-/** Makes the gradient of each tied parameter the sum over the two stages that hold it. Call it once
- *  a step, when this stage's gradients are complete. Collective over the stages. */
+/** Adds up gradients that are partial sums over the stages: those of tied parameters, which two stages
+ *  hold. Call it once a step, when this stage's gradients are complete. Collective over the stages. */
 void model_sum_tied(Model *model);
 
 /** The index in the full parameter of element `local` of this rank's part. */

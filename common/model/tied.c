@@ -23,6 +23,7 @@ static void add_gradient_of_twin(Model *model, const Parameter *p)
 void model_sum_tied(Model *model)
 {
     for (const Parameter *p = model->parameters; p; p = p->next)
-        if (p->twin >= 0)
+        if (p->partial & OVER_PP)
             add_gradient_of_twin(model, p);
+    model_gradients_added(model, (Range){0, model->arena_size}, OVER_PP);
 }

@@ -1,7 +1,5 @@
 /* An optimiser whose state is sharded over the replicas (ZeRO stage 1), with lab 17. */
 #include "autograd/operations.h"
-#include "autograd/placement.h"
-#include "base/language.h"
 #include "base/optional_labs.h"
 #include "base/run.h"
 #include "optim/optim.h"
@@ -52,8 +50,10 @@ void sharded_reduce(Model *model, Tape *tape)
     Tensor gradients = arena(model, model->gradients, tape);
     unsigned partial = model->mesh->dp_degree > 1 ? OVER_DP : 0;
     gradients.partial = &partial;
+    model_must_be_added(model, OVER_TP | OVER_PP, NULL); /* copies lie in different parts */
     reduce_scatter_gradients(&gradients, model->mesh);
-    must_be_added(partial, "reduce_scatter_gradients", _("the gradient"));
+    if (!partial)
+        model_gradients_added(model, (Range){0, model->arena_size}, OVER_DP);
     ready(&gradients);
 }
 

@@ -33,10 +33,12 @@ typedef enum PlacementKind {
 struct Tape;
 struct Node;
 
-/** Axes of the grid over which gradients and weights in training can be partial sums. */
+/** Axes of the grid over which numbers can be partial sums: terms that must still be added up. */
 typedef enum Axis {
     OVER_TP = 1, /**< the ranks that split the model */
     OVER_DP = 2, /**< the replicas */
+    OVER_PP = 4, /**< the stages */
+    ALL_AXES = OVER_TP | OVER_DP | OVER_PP, /**< all of them */
 } Axis;
 
 /** Belongs to its tape or, as a parameter, to its model. Holds one reference to its buffer. */
@@ -57,8 +59,8 @@ struct Tensor {
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool is_over;            /**< the step of its tape has ended */
-    /** in training, of gradients or weights that a lab adds up: the Axis over which they still are
-     *  terms of a sum, or 0; NULL for other tensors. Slices share it */
+    /** of numbers that a function of a lab adds up: the Axis over which they are still partial sums,
+     *  or 0; NULL for other tensors. Slices share it */
     unsigned *partial;
     bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
     bool
@@ -91,8 +93,10 @@ typedef struct Parameter {
     bool is_table;       /**< rows were looked up in it */
     bool is_multiplied;  /**< linear() has multiplied by it */
     bool may_be_uneven;  /**< no operation joins the results of its shards */
-    bool
-        is_by_positions; /**< applied to a shard of the positions: a rank's gradient is only a term */
+    /** the Axis over which its gradient of this step is still a partial sum. Until they are summed:
+     *  mesh->dp, as each replica has other rows; mesh->pp, if another stage holds it too; mesh->tp, if
+     *  this rank applied it to a shard of the positions */
+    unsigned partial;
     bool rounded_is_old; /**< value->rounded: the numbers have changed since, or it has none yet */
 } Parameter;
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/placement.h"
-#include "base/language.h"
 #include "base/run.h"
 #include "train/profile.h"
 
@@ -213,17 +211,6 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
     bucket->gradients = gradients;
 }
 
-/* Have the labs summed this bucket over the replicas? */
-static void must_be_summed(const BucketSet *set, const Filling *filling)
-{
-    char what[240];
-    const Parameter *p = set->model->parameters;
-    while (reals(p->value->gradient) != reals(&filling->gradients))
-        p = p->next;
-    snprintf(what, sizeof what, _("the gradient of %.200s"), p->name);
-    must_be_added(filling->partial, "buckets_finish", what);
-}
-
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
@@ -257,10 +244,13 @@ double bucket_set_finish(BucketSet *set, Tape *tape)
     buckets_finish(set->bucket, set->count, set->model->mesh);
     for (int i = 0; i < set->count; i++) {
         bucket_hold(bucket_at(set, i), &set->filling[i].gradients);
-        must_be_summed(set, &set->filling[i]);
-        if (set->filling[i].table)
-            table_rows_unpack(set->filling[i].table);
-        set->filling[i].gradients.shape.size[0] = set->filling[i].range;
+        Filling *filling = &set->filling[i];
+        const int64_t first = reals(&filling->gradients) - model_gradients(set->model);
+        if (!filling->partial)
+            model_gradients_added(set->model, (Range){first, first + filling->range}, OVER_DP);
+        if (filling->table)
+            table_rows_unpack(filling->table);
+        filling->gradients.shape.size[0] = filling->range;
     }
     return MPI_Wtime() - begin;
 }

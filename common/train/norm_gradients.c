@@ -1,8 +1,6 @@
 /* SP: lab 18 sums over tp the gradients of the parameters that each rank applied to its own
  * positions only. */
 #include "autograd/operations.h"
-#include "autograd/placement.h"
-#include "base/language.h"
 #include "base/optional_labs.h"
 #include "train/trainer.h"
 
@@ -12,7 +10,7 @@ static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
 {
     int64_t at = 0;
     for (const Parameter *p = model->parameters; p; p = p->next) {
-        if (!p->is_by_positions)
+        if (!(p->partial & OVER_TP))
             continue;
         const int64_t count = tensor_count(p->value);
         real *own = reals(p->value->gradient);
@@ -25,7 +23,7 @@ static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
     return at;
 }
 
-void sum_norms_over_tp(const Model *model, Tape *tape)
+void sum_norms_over_tp(Model *model, Tape *tape)
 {
     const int64_t count = copy_gradients(model, NULL, false);
     if (count == 0)
@@ -37,8 +35,9 @@ void sum_norms_over_tp(const Model *model, Tape *tape)
     all->partial = &partial;
     sum_norm_gradients(all, model->mesh);
     all->partial = NULL;
-    must_be_added(partial, "sum_norm_gradients", _("the gradient of the norms"));
     copy_gradients(model, ready(all), true);
+    if (!partial)
+        model_gradients_added(model, (Range){0, model->arena_size}, OVER_TP);
     tape_release_value(all);
     backend_range_end();
     span_end(N_("sum of norms' gradients"), true);

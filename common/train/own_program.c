@@ -133,6 +133,7 @@ void program_backward(Program *program, Tensor *y, Tensor *dy)
     tape_backward(tape, y, dy);
     bucket_set_finish(own->buckets, tape);
     sum_norms_over_tp(own->model, tape);
+    model_must_be_added(own->model, ALL_AXES, "buckets_finish");
 }
 
 void program_update(Program *program, double rate)

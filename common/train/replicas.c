@@ -47,9 +47,9 @@ static double bucketed_gradients(Trainer *t)
 /* ---- ZERO=1: each replica updates a part of the weights -------------------------------------------------- */
 
 /* One reduce-scatter of all gradients, with all rows of tables, follows the backward pass and does
- * not overlap it. The two copies of a tied parameter are in different parts of their stages'
- * arenas, and a norm may be in different parts on two tp ranks. So each replica first sums these
- * gradients over stages and tp. The replicas' terms are then added in the same order in each part,
+ * not overlap it. Before it, no gradient is a partial sum over stages or tp any more, because the two
+ * copies of a tied parameter are in different parts of their stages' arenas, and a norm may be in
+ * different parts on two tp ranks. The replicas' terms are then added in the same order in each part,
  * so all copies of a weight stay the same. */
 static double sharded_gradients(Trainer *t)
 {
@@ -69,6 +69,7 @@ static double sharded_gradients(Trainer *t)
 static double own_gradients(Trainer *t)
 {
     model_complete_gradients(t->model);
+    model_gradients_added(t->model, (Range){0, t->model->arena_size}, OVER_DP);
     sum_within_replica(t);
     return 0;
 }
@@ -90,7 +91,7 @@ static double averaged_finish(Trainer *t, int64_t step, double targets, bool las
                           .partial = &partial};
         backend_range("average of weights");
         average_weights(&weights, t->rows_apart, &t->mesh);
-        must_be_added(partial, "average_weights", _("the average of the weights"));
+        must_be_added(partial, HARMS_RESULTS, "average_weights", _("the average of the weights"));
         ready(&weights);
         backend_range_end();
         model_weights_changed(model);
@@ -110,10 +111,12 @@ const Replicas *replicas_as_set(const TrainConfig *config)
     static const Replicas bucketed = {.optimizer = optimizer_new,
                                       .begin = bucketed_begin,
                                       .gradients = bucketed_gradients,
+                                      .adds = "buckets_finish",
                                       .norm = whole_norm,
                                       .step = whole_step},
                           sharded = {.optimizer = optimizer_new_sharded,
                                      .gradients = sharded_gradients,
+                                     .adds = "reduce_scatter_gradients",
                                      .norm = sharded_gradient_norm,
                                      .step = sharded_optimizer_step},
                           averaged = {.optimizer = optimizer_new,

@@ -196,6 +196,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
         fill_stage(t, i, true, targets);
     run_schedule(t);
     report.wait_seconds = t->replicas->gradients(t);
+    model_must_be_added(t->model, ALL_AXES, t->replicas->adds);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->optimizer))
         step_with_gradients(t, &report);

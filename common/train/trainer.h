@@ -30,6 +30,7 @@ typedef struct Replicas {
     void (*begin)(Trainer *t,
                   int pass);         /**< before each backward pass of a step, from 0; or NULL */
     double (*gradients)(Trainer *t); /**< after the last one: completes the optimiser's gradients */
+    const char *adds; /**< the labs' function that sums them over the replicas, or NULL */
     double (*norm)(const Optimizer *optimizer); /**< of the model's gradients, for clipping */
     void (*step)(Optimizer *optimizer, double rate, Tape *tape); /**< with those gradients */
     /** NULL unless each replica steps with its own gradients. Called after `step` (from 1), which
@@ -127,10 +128,10 @@ void trainer_close(Trainer *t);
 
 /* ---- norm_gradients.c: SP ------------------------------------------------------------------------------------- */
 
-/** With SP: lab 18 sums the gradients of the norms over tp, where they are partial sums. Call this
+/** Lab 18 sums the gradients that are partial sums over tp: with SP, those of the norms. Call this
  *  once a step, after the last backward pass, which was on `tape`. Collective over the ranks that
  *  split the model. */
-void sum_norms_over_tp(const Model *model, Tape *tape);
+void sum_norms_over_tp(Model *model, Tape *tape);
 
 /* ---- agree.c: comparisons between the ranks of a run ---------------------------------------------------- */
 

@@ -95,6 +95,7 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
     one_f_one_b_step(stage, run->mesh);
     stage_must_have_sent(stage, "one_f_one_b_step");
     bucket_set_finish(passes.buckets, passes.tape);
+    model_must_be_added(run->model, ALL_AXES, "buckets_finish");
     *norm = model_gradient_norm(run->model);
     const double loss = loss_of_step(run, stage);
     const Sizes sizes = stages_sizes(run);

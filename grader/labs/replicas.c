@@ -157,6 +157,7 @@ static void one_step(Scenario *run, const Transformer *bert, BucketSet *buckets,
     bucket_set_begin(buckets, run->tape, 0, 1);
     tape_backward(run->tape, loss, NULL);
     bucket_set_finish(buckets, run->tape);
+    model_must_be_added(run->model, ALL_AXES, "buckets_finish");
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
                     rate_of(&run->c), 0);
     at(run, label_of(LOSS_OF, THE_MODEL, 0, step));

@@ -74,35 +74,11 @@ grade LAB=14 STACK=mine SEED=1
 check "a table split by rows may send what it needs in lab 14 too" scores 12/12
 make --silent reset LAB=3 > out 2>&1
 
-# A sum that a lab leaves out is found before the optimiser's step: in a run, and without one.
-left_partial() { # left_partial LAB SED WORDS SETTING...
-    local command
-    copy_solution "$1"
-    sed -i "$2" "$(lab_file "$1")"
-    for command in train check; do
-        make --silent "$command" STACK=mine UPTO=18 STEPS=1 NTASKS=2 "${@:4}" > out 2>&1 && return 1
-        [ "$(grep -c '^error: ' out)" = 1 ] && says "$3" && says HINT || return 1
-    done
-    make --silent reset "LAB=$1" > /dev/null 2>&1
-}
-check "a bucket that is summed over another group ends the training with the parameter and the axis" left_partial 11 's/start(mesh->dp, bucket/start(mesh->tp, bucket/' \
-    "buckets_finish has returned, and the gradient of embedding.weight is still a partial sum over mesh->dp" TP=1
-check "weights that are only scaled are no average" left_partial 16 's/^    pending_wait.*//' "average_weights has returned, and the average of the weights is still a partial sum over mesh->dp" \
-    TP=1 AVERAGE=1
-check "with ZERO=1, a gradient whose parts are only divided ends the training" left_partial 17 's/^    group_reduce_scatter_parts.*//' \
-    "reduce_scatter_gradients has returned, and the gradient is still a partial sum over mesh->dp" TP=1 ZERO=1
-check "with SP=1, so do gradients of norms that nobody sums" left_partial 18 's/^    pending_wait.*//' \
-    "sum_norm_gradients has returned, and the gradient of the norms is still a partial sum over mesh->tp" TP=2 SP=1
-
-check "a bucket that is summed twice ends the training at the line" left_partial 11 's/^        scale(/        pending_wait(group_all_reduce_start(mesh->dp, buckets[i].gradients));\n&/' \
-    "group_all_reduce_start: these numbers are no partial sum over mesh->dp, so the sum would count them once per rank" TP=1
-check "and so does one that is summed over tp, too" left_partial 11 's/^        scale(/        pending_wait(group_all_reduce_start(mesh->tp, buckets[i].gradients));\n&/' \
-    "group_all_reduce_start: these numbers are no partial sum over mesh->tp" TP=2 NTASKS=4
-
 # In training, no judge compares calls, so a rank that leaves out an exchange takes part in the next
-# one instead.
+# one instead. tensor_data() may have moved numbers, so the kit does not know that they are still
+# partial sums.
 for lab in 1 2 3 4 5; do copy_solution "$lab"; done
-sed -i 's/return group_all_reduce(mesh->world, dy);/return mesh->tp_rank == 0 ? dy : group_all_reduce(mesh->world, dy);/' "$(lab_file 1)"
+sed -i 's/return group_all_reduce(mesh->world, dy);/return mesh->tp_rank == 0 ? (tensor_data(dy), dy) : group_all_reduce(mesh->world, dy);/' "$(lab_file 1)"
 timeout 300 make --silent train STACK=mine UPTO=5 NTASKS=2 TP=2 STEPS=3 > out 2>&1
 status=$?
 one_error() {

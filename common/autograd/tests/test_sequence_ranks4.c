@@ -138,7 +138,7 @@ static int64_t copy_marked(const Model *model, Tensor *all, bool back)
 {
     int64_t at = 0;
     for (const Parameter *p = model->parameters; p; p = p->next) {
-        if (!p->is_by_positions)
+        if (!(p->partial & OVER_TP))
             continue;
         real *own = reals(p->value->gradient), *there = all ? reals(all) + at : NULL;
         if (all)

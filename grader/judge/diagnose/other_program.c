@@ -129,6 +129,8 @@ static bool find_wrong_value(const Evidence *e, bool later)
         bool is_open = false;
         if ((i < count ? !right || (later && p.has_loops) : right && e->want->check != FORWARD) &&
             first_wrong_value(&p, i >= count, &is_open, e->text, e->size)) {
+            if (is_open && e->has_note)
+                return false; /* the broken rule says what is wrong there */
             if (is_open)
                 add_what_numbers_show(e);
             return true;
