@@ -35,9 +35,9 @@ struct Node;
 
 /** Axes of the grid over which numbers can be partial sums: terms that must still be added up. */
 typedef enum Axis {
-    OVER_TP = 1, /**< the ranks that split the model */
-    OVER_DP = 2, /**< the replicas */
-    OVER_PP = 4, /**< the stages */
+    OVER_TP = 1,                            /**< the ranks that split the model */
+    OVER_DP = 2,                            /**< the replicas */
+    OVER_PP = 4,                            /**< the stages */
     ALL_AXES = OVER_TP | OVER_DP | OVER_PP, /**< all of them */
 } Axis;
 
