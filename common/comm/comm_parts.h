@@ -38,6 +38,7 @@ typedef struct Transport {
     void (*poke)(Group *group);         /**< see comm_poke() */
     void (*leave)(Group *group);        /**< releases what transport_join() acquired */
     bool is_nccl;                       /**< do messages go through NCCL? */
+    bool is_dry;                        /**< is nothing sent at all? */
 } Transport;
 
 /** A group of ranks with one MPI communicator. Belongs to the group that it was split from. */

@@ -99,6 +99,9 @@ int group_size(const Group *group)
 MPI_Comm group_comm(const Group *group)
 {
     group_must_exist(group, "group_comm");
+    if (group->transport->is_dry && callsite())
+        misuse(N_("make train runs it"),
+               "group_comm: make check cannot simulate what a lab does with MPI itself");
     return group->comm;
 }
 

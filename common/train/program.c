@@ -62,10 +62,13 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     MPI_Error_string(*code, text, &length);
     int class;
     MPI_Error_class(*code, &class);
-    misuse(class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT
-               ? HINT_SAME_COLLECTIVES
-               : N_("is the memory that the ranks share full? df -h /dev/shm shows it"),
-           "an exchange failed in MPI: %s", text);
+    misuse(
+        class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT ? HINT_SAME_COLLECTIVES
+        : class == MPI_ERR_RANK || class == MPI_ERR_ROOT
+            ? N_("ranks are numbered from 0 within a group; in make check, MPI has one rank only, "
+                 "and make train runs what a lab does with MPI itself")
+            : N_("is the memory that the ranks share full? df -h /dev/shm shows it"),
+        "an exchange failed in MPI: %s", text);
 }
 
 int program_dry(bool good, const Problem *problem)

@@ -68,6 +68,13 @@ own_layers() {
 check "GPT-2 is made of the student's linear layers, and a wrong one ends the training with one error" own_layers
 make --silent reset LAB=20 > out 2>&1
 
+python3 "$ROOT/grader/tests/answer.py" 01-exscan > "$(lab_file 1)"
+own_mpi() {
+    ! timeout 60 make --silent check STACK=mine UPTO=7 NTASKS=2 TP=2 > out 2>&1 && says "group_comm: make check cannot simulate what a lab does with MPI itself at collectives.c" && says "HINT: make train runs it"
+}
+check "make check refuses a lab that calls MPI itself" own_mpi
+make --silent reset LAB=1 > out 2>&1
+
 copy_solution 14
 python3 "$ROOT/grader/tests/answer.py" 03-own_range > "$(lab_file 3)"
 grade LAB=14 STACK=mine SEED=1

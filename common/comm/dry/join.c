@@ -45,7 +45,8 @@ static void poke(Group *group)
 {
 }
 
-static const Transport dry_transport = {.all_reduce = reduce,
+static const Transport dry_transport = {.is_dry = true,
+                                        .all_reduce = reduce,
                                         .all_gather = exchange_blocks,
                                         .reduce_scatter = exchange_blocks,
                                         .reduce_scatter_parts = exchange_parts,
