@@ -318,7 +318,8 @@ static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_wait,
                                     nccl_poke,
                                     nccl_leave,
-                                    true};
+                                    true,
+                                    false};
 
 /* The loaded library may differ from the header's version. All releases of one minor version have
  * the same functions, so an older one will do. */
