@@ -84,6 +84,7 @@ typedef struct RankHeader {
 typedef struct Control {
     _Atomic int32_t posted; /**< the number of cases posted so far; -1: leave */
     int32_t debugged;       /**< a debugger is attached */
+    int32_t alone;          /**< the launch has one case only */
     Case current;           /**< the last posted case */
 } Control;
 

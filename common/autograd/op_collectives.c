@@ -126,6 +126,10 @@ static void exchange_parts(const char *function, Group *group, Tensor *x, Partit
 {
     tape_for(function, group, x);
     begin_change(x);
+    if (exchange == comm_reduce_scatter_parts)
+        partial_sums_added(function, x, group);
+    else
+        partial_sums_change(x);
     int64_t *begins = begins_of_parts(function, tensor_count(x), group_size(group), cut);
     exchange(group, reals(x), begins);
     free(begins);
@@ -133,16 +137,12 @@ static void exchange_parts(const char *function, Group *group, Tensor *x, Partit
 
 void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut)
 {
-    const char *function = "group_reduce_scatter_parts";
-    tape_for(function, group, x);
-    partial_sums_added(function, x, group);
-    exchange_parts(function, group, x, cut, comm_reduce_scatter_parts);
+    exchange_parts("group_reduce_scatter_parts", group, x, cut, comm_reduce_scatter_parts);
 }
 
 void group_all_gather_parts(Group *group, Tensor *x, Partition *cut)
 {
     exchange_parts("group_all_gather_parts", group, x, cut, comm_all_gather_parts);
-    partial_sums_change(x);
 }
 
 Tensor *group_broadcast(Group *group, Tensor *x, int root)

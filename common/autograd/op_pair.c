@@ -16,7 +16,8 @@ static Tensor *called(const PairCall *call, bool backward, Tensor *x)
         char function[64];
         snprintf(function, sizeof function, "%s_%s", call->op.name,
                  backward ? "backward" : "forward");
-        must_be_added(OVER_TP, backward ? HARMS_GRADIENTS : HARMS_RESULTS, function,
+        must_be_added(OVER_TP, backward ? HARMS_GRADIENTS : HARMS_RESULTS,
+                      (char *)(backward ? call->op.backward : call->op.forward) + 1, function,
                       _("its result"));
     }
     return y;

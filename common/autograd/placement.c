@@ -303,16 +303,27 @@ void partial_sums_change(const Tensor *x)
         *x->partial = 0;
 }
 
-const char *axis_name(unsigned axes)
-{
-    return axes & OVER_DP ? "dp" : axes & OVER_TP ? "tp" : "pp";
-}
-
-void must_be_added(unsigned partial, Harm harm, const char *function, const char *what)
+void must_be_added(unsigned partial, Harm harm, void *address, const char *function,
+                   const char *what)
 {
     if (partial)
-        misplaced_with(harm, N_("each of its ranks has one term: add the terms over that group"),
-                       "%s: %s is still a partial sum over mesh->%s: nothing has added the other "
-                       "ranks' terms",
-                       function, what, axis_name(partial));
+        misplaced_since(address, harm,
+                        N_("each rank of that group has one term: add the terms over the group"),
+                        "%s: %s is still a partial sum over mesh->%s: nothing has added the other "
+                        "ranks' terms",
+                        function, what, axis_name(partial));
+}
+
+void terms_begin(Tensor *x, unsigned *partial, Axis axis)
+{
+    const Mesh *mesh = x->tape->mesh;
+    *partial = (axis == OVER_DP ? mesh->dp_degree : mesh->tp_degree) > 1 ? (unsigned)axis : 0;
+    x->partial = partial;
+}
+
+void terms_end(Tensor *x, void *function, const char *name, const char *what)
+{
+    const unsigned partial = *x->partial;
+    x->partial = NULL;
+    must_be_added(partial, HARMS_RESULTS, (char *)function + 1, name, what);
 }

@@ -65,12 +65,18 @@ void mark_by_positions(const Tape *tape, const Tensor *x, Tensor *const *weights
  *  Tensor.partial). */
 void partial_sums_change(const Tensor *x);
 
-/** "dp", "tp" or "pp": the name in Mesh of the first Axis in `axes`. */
-const char *axis_name(unsigned axes);
-
 /** Reports numbers that are still partial sums over an Axis of `partial`, which `function` should have
- *  added up. `what` names them: "the gradient of norm1.weight". `harm` is what they make wrong. */
-void must_be_added(unsigned partial, Harm harm, const char *function, const char *what);
+ *  added up. `what` names them: "the gradient of norm1.weight". `harm` is what they make wrong;
+ *  `address` is in the function, or NULL. */
+void must_be_added(unsigned partial, Harm harm, void *address, const char *function,
+                   const char *what);
+
+/** A function of a lab is about to add up the terms in x over this axis, in place. From now on, *partial
+ *  says whether it has (see Tensor.partial). */
+void terms_begin(Tensor *x, unsigned *partial, Axis axis);
+/** The function, which is called `name`, has returned: reports terms that it has not added up. `what`
+ *  as for must_be_added(). */
+void terms_end(Tensor *x, void *function, const char *name, const char *what);
 
 /** Is x split along its last dimension, or is its placement unknown? */
 bool may_be_columns(const Tensor *x);

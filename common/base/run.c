@@ -107,14 +107,15 @@ __attribute__((weak)) void run_place(char *text, size_t size)
     text[0] = '\0';
 }
 
-void misplaced_with(Harm harm, const char *hint, const char *format, ...)
+void misplaced_since(void *address, Harm harm, const char *hint, const char *format, ...)
 {
     Problem problem;
     va_list args;
     va_start(args, format);
     describe(&problem, hint, format, args);
     va_end(args);
-    run_noted(&problem, harm, callsite());
+    void *here = callsite();
+    run_noted(&problem, harm, here ? here : address);
 }
 
 void todo(int balise, const char *function)

@@ -41,8 +41,11 @@ typedef enum Harm {
 #define misplaced(...) misplaced_with(HARMS_RESULTS, __VA_ARGS__)
 /** The same for a rule whose violation may leave the results right; `harm` says what it makes
  * wrong. */
-void misplaced_with(Harm harm, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define misplaced_with(...) misplaced_since(NULL, __VA_ARGS__)
+
+/** The same for a mistake made elsewhere; `address` as for misuse_since(). */
+void misplaced_since(void *address, Harm harm, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 

@@ -248,16 +248,19 @@ void model_gradients_added(Model *model, Range part, Axis axis)
 
 void model_must_be_added(const Model *model, unsigned axes, const char *over_dp)
 {
-    for (const Parameter *p = model->parameters; p; p = p->next) {
-        const unsigned partial = p->partial & axes;
-        char what[240];
-        snprintf(what, sizeof what, _("the gradient of %.200s"), p->name);
-        must_be_added(partial, HARMS_GRADIENTS,
-                      partial & OVER_DP   ? over_dp
-                      : partial & OVER_TP ? "sum_norm_gradients"
-                                          : "model_sum_tied",
-                      what);
-    }
+    const Parameter *p = model->parameters;
+    while (p && !(p->partial & axes))
+        p = p->next;
+    if (!p)
+        return;
+    const unsigned partial = p->partial & axes;
+    char what[240];
+    snprintf(what, sizeof what, _("the gradient of %.200s"), p->name);
+    must_be_added(partial, HARMS_GRADIENTS, NULL,
+                  partial & OVER_DP   ? over_dp
+                  : partial & OVER_TP ? "sum_norm_gradients"
+                                      : "model_sum_tied",
+                  what);
 }
 
 void model_complete_gradients(Model *model)

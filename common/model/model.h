@@ -73,7 +73,7 @@ void model_clear_gradients(Model *model);
 /** The gradients in `part` of the arena are not partial sums over `axis` any more. */
 void model_gradients_added(Model *model, Range part, Axis axis);
 
-/** Reports a gradient that is still a partial sum over an Axis of `axes`. Call it for all axes before
+/** Reports the first gradient that is still a partial sum over an Axis of `axes`. Call it for all axes before
  *  the optimiser's step. `over_dp` should have added the replicas' terms. */
 void model_must_be_added(const Model *model, unsigned axes, const char *over_dp);
 

@@ -1,5 +1,6 @@
 /* An optimiser whose state is sharded over the replicas (ZeRO stage 1), with lab 17. */
 #include "autograd/operations.h"
+#include "autograd/placement.h"
 #include "base/optional_labs.h"
 #include "base/run.h"
 #include "optim/optim.h"
@@ -48,8 +49,8 @@ static Tensor arena(const Model *model, Buffer *buffer, Tape *tape)
 void sharded_reduce(Model *model, Tape *tape)
 {
     Tensor gradients = arena(model, model->gradients, tape);
-    unsigned partial = model->mesh->dp_degree > 1 ? OVER_DP : 0;
-    gradients.partial = &partial;
+    unsigned partial;
+    terms_begin(&gradients, &partial, OVER_DP);
     model_must_be_added(model, OVER_TP | OVER_PP, NULL); /* copies lie in different parts */
     reduce_scatter_gradients(&gradients, model->mesh);
     if (!partial)

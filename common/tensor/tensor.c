@@ -75,16 +75,25 @@ static bool is_intact(const Tensor *x)
 
 const char *tensor_text(const Tensor *x, char text[96])
 {
-    char placement[32];
+    char placement[32], over[32];
     if (!is_intact(x)) {
         snprintf(text, 96, "%s",
                  _("a tensor that was overwritten: its numbers are at tensor_data(x), not at x"));
         return text;
     }
-    const bool known = x->placement.kind != UNKNOWN;
-    snprintf(text, 96, "%s%s%s", SHAPE_TEXT(x->shape), known ? " " : "",
-             known ? _(placement_text(x->placement, placement)) : "");
+    const char *placed =
+        x->placement.kind == UNKNOWN ? "" : _(placement_text(x->placement, placement));
+    if (x->partial && *x->partial) {
+        snprintf(over, sizeof over, _("partial sum over %s"), axis_name(*x->partial));
+        placed = over;
+    }
+    snprintf(text, 96, "%s%s%s", SHAPE_TEXT(x->shape), *placed ? " " : "", placed);
     return text;
+}
+
+const char *axis_name(unsigned axes)
+{
+    return axes & OVER_DP ? "dp" : axes & OVER_TP ? "tp" : "pp";
 }
 
 bool placement_equal(Placement a, Placement b)

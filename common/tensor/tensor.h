@@ -118,7 +118,11 @@ const char *shape_text(Shape shape, char text[64]);
 /** "whole", "copied", "shard(2)", "partial sum", "unknown" */
 const char *placement_text(Placement placement, char text[32]);
 
-/** "[2,3,24] shard(2)", or "[2,3,24]" if the placement is unknown: for messages */
+/** "dp", "tp" or "pp": the name in Mesh of the first Axis in `axes` */
+const char *axis_name(unsigned axes);
+
+/** "[2,3,24] shard(2)", "[96] partial sum over dp", or "[2,3,24]" if the placement is unknown: for
+ *  messages */
 const char *tensor_text(const Tensor *x, char text[96]);
 
 /** The same, in memory that lives until the enclosing block ends. */

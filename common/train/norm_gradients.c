@@ -1,6 +1,7 @@
 /* SP: lab 18 sums over tp the gradients of the parameters that each rank applied to its own
  * positions only. */
 #include "autograd/operations.h"
+#include "autograd/placement.h"
 #include "base/optional_labs.h"
 #include "train/trainer.h"
 
@@ -31,8 +32,8 @@ void sum_norms_over_tp(Model *model, Tape *tape)
     backend_range("sum of norms' gradients");
     Tensor *all = tape_tensor(tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
     copy_gradients(model, all, false);
-    unsigned partial = OVER_TP;
-    all->partial = &partial;
+    unsigned partial;
+    terms_begin(all, &partial, OVER_TP);
     sum_norm_gradients(all, model->mesh);
     all->partial = NULL;
     copy_gradients(model, ready(all), true);

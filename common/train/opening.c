@@ -95,8 +95,25 @@ static int64_t bucket_bytes(const Model *model)
     return share < most ? share : most;
 }
 
-/* Does this stage begin where the previous one ends, and does the last one end with the model? In a
- * dry run, there is no other stage to ask. */
+bool stages_share_blocks(const Range *blocks, int stages, int layers, Problem *problem)
+{
+    const char *hint =
+        N_("stage_blocks of lab 12 gives each block to one stage: make grade LAB=12 checks it");
+    int64_t end = 0;
+    for (int stage = 0; stage < stages; stage++) {
+        if (blocks[stage].begin != end)
+            return problem_set(problem, NULL, hint,
+                               "stage %d begins with block %lld, but the stages before it end "
+                               "before block %lld",
+                               stage, (long long)blocks[stage].begin, (long long)end);
+        end = blocks[stage].end;
+    }
+    return end == layers ||
+           problem_set(problem, NULL, hint, "the last stage ends before block %lld of %d",
+                       (long long)end, layers);
+}
+
+/* In a dry run, there is no other stage to ask. */
 static bool stages_fit(const Trainer *t, Problem *problem)
 {
     const Mesh *mesh = &t->mesh;
@@ -108,19 +125,9 @@ static bool stages_fit(const Trainer *t, Problem *problem)
     if (mesh->pp)
         MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
                       group_comm(mesh->pp));
-    const int64_t begin = mesh->pp_rank > 0 ? all[mesh->pp_rank - 1].end : 0;
+    const bool good = stages_share_blocks(all, mesh->pp_degree, t->config->model.layers, problem);
     free(all);
-    const char *hint =
-        N_("stage_blocks of lab 12 gives each block to one stage: make grade LAB=12 checks it");
-    if (mine.begin != begin)
-        return problem_set(problem, NULL, hint,
-                           "stage %d begins with block %lld, but the stages before it end before "
-                           "block %lld",
-                           mesh->pp_rank, (long long)mine.begin, (long long)begin);
-    const int layers = t->config->model.layers;
-    return mesh->pp_rank + 1 < mesh->pp_degree || mine.end == layers ||
-           problem_set(problem, NULL, hint, "the last stage ends before block %lld of %d",
-                       (long long)mine.end, layers);
+    return good;
 }
 
 /* Sets the size of the vocabulary. A pretrained model and its tokenizer must have the same number

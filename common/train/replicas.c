@@ -83,15 +83,15 @@ static double averaged_finish(Trainer *t, int64_t step, double targets, bool las
     if (!t->apart)
         return 0;
     if (average_is_due(step, t->config->average, last)) {
-        unsigned partial = OVER_DP; /* each replica's weights are a term of the average */
+        unsigned partial; /* each replica's weights are a term of the average */
         Tensor weights = {.data = model_weights(model),
                           .shape = SHAPE(model->arena_size),
                           .buffer = model->weights,
-                          .tape = t->last_tape,
-                          .partial = &partial};
+                          .tape = t->last_tape};
         backend_range("average of weights");
+        terms_begin(&weights, &partial, OVER_DP);
         average_weights(&weights, t->rows_apart, &t->mesh);
-        must_be_added(partial, HARMS_RESULTS, "average_weights", _("the average of the weights"));
+        terms_end(&weights, average_weights, "average_weights", _("the average of the weights"));
         ready(&weights);
         backend_range_end();
         model_weights_changed(model);

@@ -94,6 +94,10 @@ bool trainer_open_data(Trainer *t, Problem *problem);
  *  block exactly once, or if VOCAB, MODEL=PATH or ALLREDUCE=ring cannot be used. */
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
 
+/** Do the stages, whose blocks are `blocks` [stages], run each of the model's `layers` once, in order?
+ *  @return false with `problem` if not */
+bool stages_share_blocks(const Range *blocks, int stages, int layers, Problem *problem);
+
 /** Makes the stage call back at each pass: to sum the metrics, and to begin the reduction of the
  *  gradients in the last backward pass of a step. */
 void trainer_watch_stage(Trainer *t);

@@ -18,6 +18,8 @@ static void write_metrics(Scenario *run, const Metrics *metrics, int evaluation)
 }
 
 #ifndef BALISE_DOUBLE
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/labs/room.h"
 #include "train/buckets.h"
@@ -100,6 +102,7 @@ static void run_buckets(Scenario *run, int round)
     int count = replica_buckets(round);
     Bucket buckets[MOST_BUCKETS] = {{0}};
     Tensor *gradients[MOST_BUCKETS];
+    unsigned partial[MOST_BUCKETS];
     Sizes sizes = {.part = count};
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     for (int i = 0; i < count; i++) {
@@ -107,6 +110,7 @@ static void run_buckets(Scenario *run, int round)
         int64_t size = replica_bucket_size(&run->c, i);
         sizes.N += size;
         gradients[i] = random_input(run, key, group_rank(run->mesh->world), SHAPE(size), false);
+        terms_begin(gradients[i], &partial[i], OVER_DP);
         buckets[i].gradients = gradients[i];
     }
     traffic_begin(run);
@@ -119,6 +123,7 @@ static void run_buckets(Scenario *run, int round)
     traffic_end(run, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
         bucket_hold(&buckets[i], gradients[i]);
+        terms_end(gradients[i], buckets_finish, "buckets_finish", _("its argument"));
         write_values(run, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), gradients[i]);
     }
 }

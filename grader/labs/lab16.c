@@ -2,6 +2,9 @@
 #include "grader/labs/averages.h"
 
 #ifndef BALISE_DOUBLE
+#include "autograd/placement.h"
+#include "base/language.h"
+
 static void run_training(Scenario *run, int which)
 {
     const int rank = group_rank(run->mesh->world), replica = replica_of_rank(&run->c, rank);
@@ -16,8 +19,12 @@ static void run_training(Scenario *run, int which)
         traffic_begin(run);
         work_begin(run);
         const bool due = average_is_due(step, run->c.every, averages_is_last(which, step));
-        if (due)
+        if (due) {
+            unsigned partial;
+            terms_begin(weights, &partial, OVER_DP);
             average_weights(weights, rows, run->mesh);
+            terms_end(weights, average_weights, "average_weights", _("its argument"));
+        }
         averages_write_call(run, which, step, due);
         averages_write_weights(run, which, step, weights);
         rows = due ? 0 : rows;

@@ -2,6 +2,8 @@
 #include "grader/labs/sharded.h"
 
 #ifndef BALISE_DOUBLE
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "optim/optim.h"
 
 /* How optimizer_part cuts the weights of the case, and counts that no case has. */
@@ -32,7 +34,10 @@ static void run_reduce(Scenario *run, Range own, int which, int step)
 {
     Tensor *gradients = sharded_gradient(run, group_rank(run->mesh->world), which, step);
     begin_call(run, SHARDED_REDUCE, which, step);
+    unsigned partial;
+    terms_begin(gradients, &partial, OVER_DP);
     reduce_scatter_gradients(gradients, run->mesh);
+    terms_end(gradients, reduce_scatter_gradients, "reduce_scatter_gradients", _("its argument"));
     sharded_write_call(run, SHARDED_REDUCE, which, step);
     double *numbers;
     Entry *entry = stream_entry(&run->stream, VALUES, GRADIENT,

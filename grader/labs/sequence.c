@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/work.h"
@@ -272,8 +274,11 @@ static Tensor *sum_norms(const Chain *chain)
     at(run, sequence_label(ITSELF, NORM_GRADIENTS, chain->step));
     const Sizes sizes = {.N = 2 * count, .part = NORM_GRADIENTS};
     traffic_begin(run);
+    unsigned partial;
     sum_norm_gradients(all, run->mesh);
+    terms_begin(terms, &partial, OVER_TP);
     sum_norm_gradients(terms, run->mesh);
+    terms_end(terms, sum_norm_gradients, "sum_norm_gradients", _("its argument"));
     traffic_end(run, sequence_label(BACKWARD_OF, NORM_GRADIENTS, chain->step), BACKWARD_BUDGET,
                 &sizes);
     copy_norms(run, ready(all), true);

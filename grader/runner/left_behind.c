@@ -1,7 +1,10 @@
 /* What a lab creates itself and does not free: MPI objects and memory. The kit's functions free
  * theirs, except groups. An object made together with a layer or a group belongs to it, and labs do
  * not free layers and groups. An object that is made once and kept in a static variable is not a
- * leak, nor is one per shape, nor a buffer that grows or is made anew in each call. */
+ * leak, nor is one per shape, nor a buffer that grows or is made anew in each call, nor are two
+ * buffers that a lab uses in turn. So blocks of memory are followed through all cases of a launch: a
+ * line leaks if repeated calls make more blocks than are freed, more than once. (A case that runs alone,
+ * because it has failed, cannot tell two buffers from a leak.) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,16 +29,19 @@ static struct {
     size_t size, used; /* the size is a power of 2 */
     struct Line {
         const void *maker;
-        int64_t more; /* blocks of memory that repeated passes have made and not freed */
+        int64_t
+            more; /* blocks of memory that repeated calls of this case have made and not freed */
+        int64_t earlier; /* the same, in earlier cases */
     } lines[LINES];
 } objects;
 
 void objects_begin(void)
 {
-    free(objects.slots);
-    objects.slots = NULL;
-    objects.size = objects.used = 0;
-    memset(objects.lines, 0, sizeof objects.lines);
+    for (size_t i = 0; i < objects.size; i++)
+        if (objects.slots[i].kind != BLOCK_OF_MEMORY)
+            objects.slots[i].count = 0;
+    for (int i = 0; i < LINES; i++)
+        objects.lines[i].more = 0;
 }
 
 /* The slot of `handle` that comes next, at `i` or later, or else a free one. */
@@ -132,16 +138,21 @@ void object_freed(ObjectKind kind, const void *handle)
         }
 }
 
-/* The number of objects from one line that makes them a leak. What a layer needs may depend on its
- * data (how many ids are in a shard), so one buffer may also grow in a repeated pass. */
-static int64_t fewest(ObjectKind kind)
+/* Are `count` objects of this case, from one line, a leak? Of blocks of memory, leaves in *count those
+ * of repeated calls: the others are a cache. Call it once for a line. */
+static bool is_leak(ObjectKind kind, const void *maker, bool alone, int64_t *count)
 {
     if (kind != BLOCK_OF_MEMORY)
-        return MANY;
-    return recorder_place().of == A_LAYER ? SEVERAL : 1;
+        return *count >= MANY;
+    struct Line *line = line_of_maker(maker);
+    if (*count > line->more)
+        *count = line->more > 0 ? line->more : 0;
+    line->earlier += *count;
+    line->more = 0;
+    return *count > 0 && (alone || line->earlier >= SEVERAL);
 }
 
-void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
+void recorder_left_behind(bool alone, void (*tell)(const char *what, int64_t count, void *address))
 {
     static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
                                                     "block of memory"};
@@ -152,12 +163,10 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
         for (size_t k = i; first.count > 0 && k < objects.size; k++)
             if (objects.slots[k].maker == first.maker) {
                 count += objects.slots[k].count;
-                objects.slots[k].count = 0;
+                if (first.kind != BLOCK_OF_MEMORY)
+                    objects.slots[k].count = 0;
             }
-        const int64_t more = line_of_maker(first.maker)->more;
-        if (first.kind == BLOCK_OF_MEMORY && count > more)
-            count = more > 0 ? more : 0; /* the others are a cache */
-        if (first.count > 0 && count >= fewest(first.kind))
+        if (first.count > 0 && is_leak(first.kind, first.maker, alone, &count))
             tell(kinds[first.kind], count, first.maker);
         else
             others[first.kind] += count;

@@ -198,7 +198,7 @@ static void finish_case(void)
     end_if_found();
     if (recorder_open_requests() + runner.late > 0)
         write_left_over("request", recorder_open_requests() + runner.late, NULL);
-    recorder_left_behind(write_left_over);
+    recorder_left_behind(runner.launch->control.alone, write_left_over);
     stream_entry(&runner.run.stream, FINISHED, 0, (Label){0}, 0, &numbers);
 }
 

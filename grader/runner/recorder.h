@@ -51,8 +51,8 @@ int64_t recorder_open_requests(void);
 int64_t recorder_open_requests_are_late(void);
 
 /** Reports each line on which MPI objects or blocks of memory were created again and again, and not
- *  freed: their number would keep growing. */
-void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
+ *  freed: their number would keep growing. `alone`: no other case of the launch can show it. */
+void recorder_left_behind(bool alone, void (*tell)(const char *what, int64_t count, void *address));
 
 /** From now on counts each poll of MPI in `header->asked`. */
 void yield_begin(RankHeader *header);

@@ -32,7 +32,7 @@ fault() {
 }
 
 PARTIAL_OVER_DP="the gradient of embedding.weight is still a partial sum over mesh->dp"
-fault "NovaSky-AI/SkyRL #1886" 1 's/return group_all_reduce(mesh->world, dy)/return dy/' "duplication_backward: its result is still a partial sum over mesh->tp" TP=2 UPTO=7
+fault "NovaSky-AI/SkyRL #1886" 1 's/return group_all_reduce(mesh->world, dy)/return dy/' "duplication_backward: its result is still a partial sum over mesh->tp: nothing has added the other ranks' terms at collectives.c:12" TP=2 UPTO=7
 fault "pytorch/torchtitan #1805" 6 '/x = duplication/d' "each rank computes only some outputs, so its gradient of x is only a partial sum at colrow-pair.c:22" TP=2 UPTO=7
 fault "pytorch/torchtitan #2387" 6 's/SHAPE(inner, in), shard(0)/SHAPE(inner, in), whole()/' "copied and the weight [512,128] whole: the weight's gradient would be a partial sum" TP=2 UPTO=7
 fault "bigcode-project/Megatron-LM #37" 4 '/"key"/s/shard(0)/whole()/' "copied and the weight [128,128] whole: the weight's gradient would be a partial sum" TP=2 UPTO=7

@@ -99,6 +99,21 @@ START_TEST(a_sum_before_its_all_reduce_is_called_partial)
 }
 END_TEST
 
+START_TEST(gradients_that_replicas_must_still_add_up_are_partial_over_dp)
+{
+    unsigned partial = OVER_DP;
+    tape_up();
+    Tensor *bucket = counted(SHAPE(4), whole());
+    bucket->partial = &partial;
+    print("bucket", bucket);
+    ck_assert_ptr_nonnull(strstr(said, "bucket [4] partial sum over dp\n"));
+    partial = 0;
+    print("bucket", bucket);
+    ck_assert_ptr_nonnull(strstr(said, "bucket [4] whole\n"));
+    tape_down();
+}
+END_TEST
+
 START_TEST(printing_changes_nothing)
 {
     rank_up(1, 2);
@@ -129,6 +144,7 @@ Suite *suite(void)
     tcase_add_test(all, the_first_line_says_what_the_program_is_doing);
     tcase_add_test(all, ids_are_integers);
     tcase_add_test(all, a_sum_before_its_all_reduce_is_called_partial);
+    tcase_add_test(all, gradients_that_replicas_must_still_add_up_are_partial_over_dp);
     tcase_add_test(all, printing_changes_nothing);
     tcase_add_test(all, an_empty_tensor_is_one_line);
     suite_add_tcase(s, all);

@@ -208,10 +208,11 @@ static bool add_evidence(const Trial *t, const Entry *want, bool found, char *te
         return true;
     const char *line = line_of_raw_look(t);
     if (line[0])
-        append(text, size,
-               _("\nThe cause may be in what is done with raw numbers, such as the loop over "
-                 "tensor_data() at %s: it is not recorded"),
-               line);
+        append(
+            text, size,
+            _("\nThe cause may be in what is done with the numbers of tensor_data(), as at %s: it "
+              "is not recorded"),
+            line);
     return false;
 }
 

@@ -220,6 +220,7 @@ static bool launch_next(Runs *runs, Problem *problem)
                                  "make doctor shows whether MPI starts, also in a sandbox", "%s",
                                  why);
     Launch *launch = runs->launch[runs->launches++] = launcher.launch;
+    launch->control.alone = runs->count == 1;
     const Case *cases = runs->cases;
     const int first = runs->next;
     int i = first, failures = 0;

@@ -67,9 +67,9 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
 {
     char again[160], other[160];
     bool told = false, told_calls = false;
-    repeat_check(verdict, lab, check, again);
+    repeat_check(verdict, lab, check, "grade", again);
     for (int earlier = (int)check; (earlier = told_before(lab, earlier)) >= 0;) {
-        repeat_check(verdict, lab, (Check)earlier, other);
+        repeat_check(verdict, lab, (Check)earlier, "grade", other);
         bool same = !strcmp(again, other);
         told = told || same;
         told_calls = told_calls || (same && lab->check[earlier].in_calls);
@@ -78,12 +78,8 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
         fprintf(out, "      %s%s%s%s\n", paint.quiet, _("again: "), again, paint.off);
     if (!lab->check[check].in_calls || told_calls)
         return;
-    static const char san[] = " SAN=1"; /* which make trace does not take */
-    char *without = strstr(again, san);
-    if (without)
-        memmove(without, without + strlen(san), strlen(without + strlen(san)) + 1);
-    fprintf(out, "      %s%smake trace%s%s\n", paint.quiet, _("calls: "),
-            again + strlen("make grade"), paint.off);
+    repeat_check(verdict, lab, check, "trace", again);
+    fprintf(out, "      %s%s%s%s\n", paint.quiet, _("calls: "), again, paint.off);
 }
 
 /* The reason that holds back all numbers is printed once, below the last of these checks. */

@@ -222,15 +222,16 @@ static bool must_ask_for_own_labs(const Verdict *verdict)
     return !strcmp(verdict->author, "mine") && access("solutions", F_OK) == 0;
 }
 
-void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, const char *command,
+                  char text[160])
 {
     const CheckResult *r = &lab->check[check];
-    snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s%s", lab->lab->number,
+    snprintf(text, 160, "make %s LAB=%d SEED=%llu%s%s%s", command, lab->lab->number,
              (unsigned long long)verdict->seed,
              !strcmp(verdict->author, "solution") ? " SOLUTION=1"
              : must_ask_for_own_labs(verdict)     ? " STACK=mine"
                                                   : "",
-             verdict->sandbox->sanitized ? " SAN=1" : "",
+             verdict->sandbox->sanitized && strcmp(command, "trace") ? " SAN=1" : "",
              verdict->sandbox->gpu ? " BACKEND=cuda" : "");
     if (r->failed && (!r->repeated || r->alone))
         append(text, 160, " CASE=%d%s", r->case_index,

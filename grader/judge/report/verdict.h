@@ -70,9 +70,10 @@ Check cause_of(const LabResult *lab, Check check);
  *  cause_of(); all of the reason if the check is its own cause. May be empty. */
 const char *own_reason(const LabResult *lab, Check check);
 
-/** The command that grades this lab again with the same inputs, or only the case in which this
- *  check failed. */
-void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
+/** Writes `make command` for this lab with the same inputs, or only with the case in which this check
+ *  failed. The command is grade or trace. */
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, const char *command,
+                  char text[160]);
 
 /** Points earned in all labs. */
 int verdict_points(const Verdict *verdict);

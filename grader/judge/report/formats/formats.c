@@ -43,7 +43,7 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
     if (!lab->check[check].failed)
         return;
     char again[160];
-    repeat_check(verdict, lab, check, again);
+    repeat_check(verdict, lab, check, "grade", again);
     append(text, size, "\n%s%s", _("again: "), again);
 }
 

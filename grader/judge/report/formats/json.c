@@ -8,7 +8,7 @@ json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)
     char diagnosis[REASON_SIZE], again[160];
     const CheckResult *r = &lab->check[check];
     check_reason(lab, check, diagnosis, sizeof diagnosis);
-    repeat_check(verdict, lab, check, again);
+    repeat_check(verdict, lab, check, "grade", again);
     json_t *json = json_pack("{s:s, s:s, s:i, s:i}", "name", check_names[check], "status",
                              status_names[check_status(lab, check)], "points",
                              check_score(lab, check), "of", lab_points(lab->lab, check));

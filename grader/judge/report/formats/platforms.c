@@ -54,7 +54,7 @@ static json_t *github_test(const Verdict *verdict, const LabResult *lab, Check c
     char title[160], path[160], again[160], message[OUTPUT_SIZE];
     check_title(lab, check, title);
     lab_path(lab, path);
-    repeat_check(verdict, lab, check, again);
+    repeat_check(verdict, lab, check, "grade", again);
     check_output(verdict, lab, check, message, sizeof message);
     return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:s, s:s, s:i, s:f}", "name", title, "status",
                      outcome_of(check_status(lab, check)), "score", check_score(lab, check),

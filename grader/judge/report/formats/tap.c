@@ -35,7 +35,7 @@ static void put_check(FILE *out, const Verdict *verdict, const LabResult *lab, C
     if (status == RIGHT)
         return;
     check_reason(lab, check, diagnosis, sizeof diagnosis);
-    repeat_check(verdict, lab, check, again);
+    repeat_check(verdict, lab, check, "grade", again);
     fprintf(out, "      ---\n");
     put_yaml(out, "message", diagnosis);
     put_yaml(out, "severity",
