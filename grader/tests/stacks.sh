@@ -73,6 +73,21 @@ own_mpi() {
     ! timeout 60 make --silent check STACK=mine UPTO=7 NTASKS=2 TP=2 > out 2>&1 && says "group_comm: make check cannot simulate what a lab does with MPI itself at collectives.c" && says "HINT: make train runs it"
 }
 check "make check refuses a lab that calls MPI itself" own_mpi
+copy_solution 1
+sed -i 's/return group_all_reduce(mesh->world, dy);/fprintf(stderr, "begun\\n"); for (int i = 0; i < 60; i++) sleep(1); return dy;/; 1i #include <stdio.h>\n#include <unistd.h>' "$(lab_file 1)"
+ends_at_a_signal() { # timeout makes a process group, whose number is its own, and passes the signal on
+    timeout 300 make --silent check STACK=mine UPTO=7 NTASKS=2 TP=2 > out 2>&1 &
+    local pid=$!
+    until says begun || ! kill -0 "$pid"; do sleep 0.1; done
+    kill -TERM "$pid"
+    wait "$pid"
+    for _ in {1..100}; do
+        kill -0 -- "-$pid" 2> /dev/null || return 0
+        sleep 0.1
+    done
+    return 1
+}
+check "make check ends at a signal, whatever a lab does" ends_at_a_signal
 make --silent reset LAB=1 > out 2>&1
 
 copy_solution 14
