@@ -79,6 +79,8 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         *c = case_16(lab, d, world, tp, kind);
         c->delay = kind == SOME_STEPS;
         c->exponent = world == 3 ? 20 : world == 8 ? -24 : 0;
+        if (kind == EACH_STEP && world == 2)
+            c->H = 8009; /* a copy of all weights is larger than what MPI takes of the stack */
         if (kind == SOME_STEPS && world == 2)
             c->every = 9; /* the evaluation comes before the first multiple of `every` */
     }

@@ -32,7 +32,7 @@ void work_end(Scenario *run, Label label)
     numbers[TAKEN] = (double)(use.peak_total - done.held) / sizeof(real);
     numbers[KEPT] = (double)(use.total - done.held) / sizeof(real);
     numbers[OWN_MEMORY] = (double)own.bytes / sizeof(real);
-    numbers[STATIC_MEMORY] = (double)own.variables / sizeof(real);
+    numbers[EARLIER_MEMORY] = (double)own.earlier / sizeof(real);
     numbers[DRAWN] = (double)done.drawn;
     numbers[RAW_LOOKS] = (double)own.looks;
 }

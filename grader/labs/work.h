@@ -14,7 +14,7 @@ enum {
     PARAMETERS_HELD, /**< weights and their gradients */
     TAKEN,           /**< the pass's peak, beyond what was held before */
     OWN_MEMORY,      /**< the lab's own peak */
-    STATIC_MEMORY,   /**< of these: its static variables */
+    EARLIER_MEMORY,  /**< of these: what was there before the case */
     KEPT,            /**< held at the end of the pass, beyond what was held before */
     DRAWN,           /**< the elements for which dropout has drawn whether to keep them */
     RAW_LOOKS,       /**< number of tensor_data() calls by the lab */
@@ -26,10 +26,10 @@ int64_t work_so_far(void);
 
 /** A lab's own work besides the operations. */
 typedef struct OwnWork {
-    int64_t bytes;     /**< its peak memory */
-    int64_t variables; /**< of these: its static variables */
-    int64_t looks;     /**< number of tensor_data() calls */
-    void *address;     /**< the line of the first of these calls */
+    int64_t bytes;   /**< its peak memory */
+    int64_t earlier; /**< of these: what was there before the case */
+    int64_t looks;   /**< number of tensor_data() calls */
+    void *address;   /**< the line of the first of these calls */
 } OwnWork;
 
 /** Provided by the program: the runner starts counting; the judge has no lab to observe. */

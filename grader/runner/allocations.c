@@ -22,7 +22,7 @@ enum {
 #endif
     SMALL = 128 << 10, /* so many bytes of a lab's layers do not count */
     FEW = 2 << 10,     /* and of its static variables */
-    STACK = 512 << 10, /* what the kit's functions and MPI may take of the stack */
+    STACK = 64 << 10,  /* what the kit's functions and MPI may take of the stack */
     UNTOUCHED = 0xff,  /* numbers that are NaN */
     SIZE_BITS = 40     /* of a mark; the others are the case's number */
 };
@@ -327,8 +327,9 @@ OwnWork own_work(void)
 {
     char *frame = __builtin_frame_address(0);
     const int64_t stack = BEHIND > 0 ? frame - lowest_touched(frame, false) : 0;
-    own.bytes = memory.peak + (stack > STACK ? stack : 0);
-    own.variables = static_bytes();
+    const int64_t changed = objects_changed();
+    own.earlier = static_bytes() + changed;
+    own.bytes = memory.peak + changed + (stack > STACK ? stack : 0);
     return own;
 }
 

@@ -5,6 +5,7 @@
  * buffers that a lab uses in turn. So blocks of memory are followed through all cases of a launch: a
  * line leaks if repeated calls make more blocks than are freed, more than once. (A case that runs alone,
  * because it has failed, cannot tell two buffers from a leak.) */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct Object {
     void *maker;
     ObjectKind kind;
     int64_t count; /* 0: all are freed */
+    size_t copy;   /* of an earlier case's block: where `contents` has it, plus 1 */
 } Object;
 
 /* A hash table of at least twice as many slots as are in use. */
@@ -35,13 +37,57 @@ static struct {
     } lines[LINES];
 } objects;
 
+/* What the blocks of earlier cases held when this case began, one after another. */
+static struct {
+    unsigned char *bytes;
+    size_t used, size;
+    int64_t changed; /* bytes that this case has written to such blocks and freed */
+} contents;
+
+static void copy_contents(Object *block)
+{
+    const size_t bytes = malloc_usable_size((void *)block->handle);
+    if (contents.used + bytes > contents.size) {
+        contents.size = 2 * (contents.used + bytes);
+        contents.bytes = realloc(contents.bytes, contents.size);
+        if (!contents.bytes)
+            abort(); /* the lab has taken all memory */
+    }
+    memcpy(contents.bytes + contents.used, block->handle, bytes);
+    block->copy = contents.used + 1;
+    contents.used += bytes;
+}
+
+static int64_t changed_bytes(const Object *block)
+{
+    const unsigned char *is = block->handle, *was = contents.bytes + block->copy - 1;
+    const size_t bytes = block->copy ? malloc_usable_size((void *)is) : 0;
+    int64_t changed = 0;
+    for (size_t i = 0; i < bytes; i++)
+        changed += is[i] != was[i];
+    return changed;
+}
+
 void objects_begin(void)
 {
+    contents.used = 0;
+    contents.changed = 0;
     for (size_t i = 0; i < objects.size; i++)
         if (objects.slots[i].kind != BLOCK_OF_MEMORY)
             objects.slots[i].count = 0;
+        else if (objects.slots[i].count > 0)
+            copy_contents(&objects.slots[i]);
     for (int i = 0; i < LINES; i++)
         objects.lines[i].more = 0;
+}
+
+int64_t objects_changed(void)
+{
+    int64_t all = contents.changed;
+    for (size_t i = 0; contents.used > 0 && i < objects.size; i++)
+        if (objects.slots[i].count > 0)
+            all += changed_bytes(&objects.slots[i]);
+    return all;
 }
 
 /* The slot of `handle` that comes next, at `i` or later, or else a free one. */
@@ -123,7 +169,7 @@ void object_made(ObjectKind kind, const void *handle, const void *maker)
         return;
     make_room();
     count_blocks(kind, line, 1);
-    note((Object){handle, line, kind, 1});
+    note((Object){handle, line, kind, 1, 0});
 }
 
 void object_freed(ObjectKind kind, const void *handle)
@@ -132,6 +178,8 @@ void object_freed(ObjectKind kind, const void *handle)
         return;
     for (size_t i = first_slot(handle); objects.slots[i].handle; i = next_slot(i, handle))
         if (objects.slots[i].count > 0 && objects.slots[i].kind == kind) {
+            contents.changed += changed_bytes(&objects.slots[i]);
+            objects.slots[i].copy = 0;
             objects.slots[i].count--;
             count_blocks(kind, objects.slots[i].maker, -1);
             return;

@@ -216,8 +216,10 @@ typedef enum ObjectKind {
     OBJECT_KINDS,    /**< how many there are */
 } ObjectKind;
 
-/** Forgets all objects. Call this when a case begins. */
+/** Forgets all MPI objects. Call this when a case begins. */
 void objects_begin(void);
+/** The bytes that the lab has changed since objects_begin() in blocks of memory of earlier cases. */
+int64_t objects_changed(void);
 /** Records that the code at `maker` created an object. Tracks only what the lab itself creates, and
  *  the communicators of the groups that it makes. */
 void object_made(ObjectKind kind, const void *handle, const void *maker);

@@ -43,18 +43,18 @@ void compare_products_of_share(Trial *t, const Entry *want, const char *sentence
     }
 }
 
-/* Fails, and says why, if a rank holds too much only because of its static variables. */
-static bool only_static(Trial *t, const Entry *want, const Busiest *b, double enough)
+/* Fails, and says why, if a rank holds too much only because of what it held before this case. */
+static bool only_earlier(Trial *t, const Entry *want, const Busiest *b, double enough)
 {
     const Entry *got = entry_of_rank(t, b->rank, WORK, want->label);
-    const double variables = numbers_of(got)[STATIC_MEMORY];
-    if (variables == 0 || b->most - variables > enough)
+    const double earlier = numbers_of(got)[EARLIER_MEMORY];
+    if (earlier == 0 || b->most - earlier > enough)
         return false;
     fail(
         t, ARITHMETIC, EXPLAINED,
-        _("rank %d holds %.0f numbers where %.0f suffice: of these, static variables take %.0f\n%s "
+        _("rank %d holds %.0f numbers where %.0f suffice: of these, static variables and blocks of earlier cases take %.0f\n%s "
           "(%s)"),
-        b->rank, b->most, enough, variables, entry_text(want), t->sizes);
+        b->rank, b->most, enough, earlier, entry_text(want), t->sizes);
     return true;
 }
 
@@ -62,7 +62,7 @@ void compare_most(Trial *t, const Entry *want, int number, double enough, const 
 {
     Busiest b;
     if (busiest(t, want->label, number, &b) && b.most > enough &&
-        !(number == TAKEN && only_static(t, want, &b, enough)))
+        !(number == TAKEN && only_earlier(t, want, &b, enough)))
         fail(t, ARITHMETIC, EXPLAINED, sentence, b.rank, b.most, enough, entry_text(want),
              t->sizes);
 }
@@ -209,7 +209,7 @@ static void compare_memory(Trial *t, const Entry *want)
     const double most = memory
                             ? memory(t->c, &want->label)
                             : copies * (plain + exchanged(t->c)) + share_of_parameters(t) + small;
-    if (!busiest(t, want->label, TAKEN, &b) || b.most <= most || only_static(t, want, &b, most))
+    if (!busiest(t, want->label, TAKEN, &b) || b.most <= most || only_earlier(t, want, &b, most))
         return;
     if (memory) {
         fail(t, ARITHMETIC, EXPLAINED, _(t->result->lab->beyond_memory), b.rank, b.most, most,

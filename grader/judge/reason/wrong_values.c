@@ -10,8 +10,9 @@
 
 static void append_call(const Comparison *c, int i, char text[LINE])
 {
-    if (is_move(&c->f, &c->f.program[RANK].operation[i]))
-        append(text, LINE, "%s", c->f.program[RANK].operation[i].name);
+    const TapeOperation *o = &c->f.program[RANK].operation[i];
+    if (is_move(&c->f, o) || !strcmp(o->name, "take")) /* the form of a part is that of its whole */
+        append(text, LINE, "%s", o->name);
     else
         append_operation(c, form_by(c, i), text);
 }
