@@ -152,6 +152,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
         misuse("ranks are numbered from 0 within a group",
                "group_broadcast: there is no rank %d in a group of %d", root, group_size(group));
     Tensor *y = tape_tensor(tape, REAL, x->shape, unknown);
+    partial_sums_change(x); /* if one rank has all terms, its numbers are the sum */
     kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y));
     comm_broadcast(group, reals(y), tensor_count(x), root);
     return y;

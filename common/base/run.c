@@ -91,8 +91,7 @@ void misuse_since(void *address, const char *hint, const char *format, ...)
     va_start(args, format);
     describe(&problem, hint, format, args);
     va_end(args);
-    void *here = callsite();
-    run_ends(&problem, here ? here : address);
+    run_ends(&problem, address ? address : callsite());
 }
 
 /* For programs without run_noted(). */
@@ -114,8 +113,7 @@ void misplaced_since(void *address, Harm harm, const char *hint, const char *for
     va_start(args, format);
     describe(&problem, hint, format, args);
     va_end(args);
-    void *here = callsite();
-    run_noted(&problem, harm, here ? here : address);
+    run_noted(&problem, harm, address ? address : callsite());
 }
 
 void todo(int balise, const char *function)

@@ -24,8 +24,7 @@ void callsite_describe(const void *address, char *text, size_t size);
  *  placements. Both are translated (language.h). */
 #define misuse(...) misuse_since(NULL, __VA_ARGS__)
 
-/** The same for a mistake made elsewhere: `address` is the line to report if no lab is on the
- *  stack. */
+/** The same for a mistake made elsewhere: `address` is the line to report, unless it is NULL. */
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

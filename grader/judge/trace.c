@@ -78,17 +78,16 @@ static bool print_stop(const Case *c, const Outcome *outcome)
         say("", line);
         return true;
     }
+    const bool is_refused = refusal_text(c, outcome, text, sizeof text);
+    if (is_refused)
+        printf("\n%s\n", _("the case ended with an error:"));
+    for (char *at = is_refused ? strtok(text, "\n") : NULL; at; at = strtok(NULL, "\n"))
+        say("", at);
     if (outcome->ending != COMPLETE) {
         printf("\n%s\n", _("the case did not run to completion:"));
         print_reason(outcome->diagnosis);
-        return true;
     }
-    if (!refusal_text(c, outcome, text, sizeof text))
-        return false;
-    printf("\n%s\n", _("the case ended with an error:"));
-    for (char *at = strtok(text, "\n"); at; at = strtok(NULL, "\n"))
-        say("", at);
-    return true;
+    return is_refused || outcome->ending != COMPLETE;
 }
 
 static void print_end(const Case *c, const Outcome *outcome)

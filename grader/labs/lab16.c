@@ -126,8 +126,8 @@ Lab lab_16 = {
     .backward = sent_16,
     .memory = memory_16,
     .beyond_memory =
-        N_("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are "
-           "copied there; change them in place\n%s (%s)"),
+        N_("rank %d allocated %.0f numbers where %.0f suffice: change the weights in place, and "
+           "keep no copy of them\n%s (%s)"),
     .usual = usual_16,
     .cases = cases_16,
 };

@@ -138,7 +138,7 @@ static Allowance sent_17(int64_t n, const Sizes *z)
 static double memory_17(const Case *c, const Label *pass)
 {
     const double weights = (double)sharded_weights(c), dp = replicas_of(c);
-    return pass->index == SHARDED_SQUARES ? 64 : 64 + weights + weights / dp;
+    return 64 + weights + weights / dp;
 }
 
 static const char *suffices_17(const Case *c, const Label *pass)

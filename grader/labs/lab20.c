@@ -223,6 +223,7 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
         c.out = 2;
     } else if (kind == SCATTER) {
         c.S = 2 * tp;
+        c.more_B = 0; /* equal calls, of which no third one may leave more memory */
     }
     if (!drawn_sizes || kind == EXAMPLE)
         return c;
@@ -242,8 +243,8 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     if (kind == SCATTER) {
         c.exponent = tp % 2 ? -12 : 20;
         c.B = 2 * tp;
-        c.more_B = tp % 2 ? 0 : -tp; /* 0: equal calls */
-    } else                           /* x keeps the order of magnitude of a bias */
+        c.more_B = tp == 4 ? -tp : 0;
+    } else /* x keeps the order of magnitude of a bias */
         c.dy_exponent = tp % 2 ? -24 : 20;
     c.flat = kind != SCATTER && kind != PROJECTIONS; /* attention takes three dimensions */
     c.apart = world > tp && tp > 1;

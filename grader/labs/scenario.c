@@ -53,7 +53,8 @@ bool is_repeated(const Case *c, const Label *at)
     case AN_OPERATION: /* backward passes may be in reverse order */
         return at->step == (c->reverse && at->what == BACKWARD_PASS_OF ? 0 : 2);
     case A_DEAL:
-        return at->step == 1 && at->detail == EVERY_ROW_ONCE; /* the sixth of as many rows */
+        return (at->step >= 10 && at->step <= 41) ||            /* of other tails, too */
+               (at->step == 1 && at->detail == EVERY_ROW_ONCE); /* the sixth of as many rows */
     case METRICS_OF:
         return at->step >= 2;
     case A_BUCKET:

@@ -1,10 +1,10 @@
 /* What a lab creates itself and does not free: MPI objects and memory. The kit's functions free
  * theirs, except groups. An object made together with a layer or a group belongs to it, and labs do
  * not free layers and groups. An object that is made once and kept in a static variable is not a
- * leak, nor is one per shape, nor a buffer that grows or is made anew in each call, nor are two
+ * leak, nor is one per shape, nor a buffer that grows or is made anew in each call, nor are some
  * buffers that a lab uses in turn. So blocks of memory are followed through all cases of a launch: a
- * line leaks if repeated calls make more blocks than are freed, more than once. (A case that runs alone,
- * because it has failed, cannot tell two buffers from a leak.) */
+ * line leaks if repeated calls make more blocks than are freed, in several cases. (A case that runs
+ * alone, because it has failed, cannot tell buffers in turn from a leak.) */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-enum { FEW = 256, MANY = 3, SEVERAL = 2, OF_ALL_LINES = 8, LINES = 64 };
+enum { FEW = 256, MANY = 3, SEVERAL_CASES = 4, OF_ALL_LINES = 8, LINES = 64, LARGE = 1 << 20 };
 
 /* `count` objects with one handle from one line: MPI may return a group that it has returned
  * before. */
@@ -32,37 +32,39 @@ static struct {
     struct Line {
         const void *maker;
         int64_t
-            more; /* blocks of memory that repeated calls of this case have made and not freed */
-        int64_t earlier; /* the same, in earlier cases */
+            more;  /* blocks of memory that repeated calls of this case have made and not freed */
+        int cases; /* in which there were more, so far */
     } lines[LINES];
 } objects;
 
-/* What the blocks of earlier cases held when this case began, one after another. */
+/* What the blocks of earlier cases held when this case began, one after another. Beyond LARGE bytes, a
+ * block is not copied, and counts as changed. */
 static struct {
-    unsigned char *bytes;
-    size_t used, size;
+    unsigned char bytes[LARGE];
+    size_t used;
     int64_t changed; /* bytes that this case has written to such blocks and freed */
 } contents;
 
 static void copy_contents(Object *block)
 {
     const size_t bytes = malloc_usable_size((void *)block->handle);
-    if (contents.used + bytes > contents.size) {
-        contents.size = 2 * (contents.used + bytes);
-        contents.bytes = realloc(contents.bytes, contents.size);
-        if (!contents.bytes)
-            abort(); /* the lab has taken all memory */
-    }
+    block->copy = contents.used + bytes <= sizeof contents.bytes ? contents.used + 1 : SIZE_MAX;
+    if (block->copy == SIZE_MAX)
+        return;
     memcpy(contents.bytes + contents.used, block->handle, bytes);
-    block->copy = contents.used + 1;
     contents.used += bytes;
 }
 
 static int64_t changed_bytes(const Object *block)
 {
-    const unsigned char *is = block->handle, *was = contents.bytes + block->copy - 1;
+    const unsigned char *is = block->handle, *was;
     const size_t bytes = block->copy ? malloc_usable_size((void *)is) : 0;
     int64_t changed = 0;
+    if (bytes == 0 || block->copy == SIZE_MAX)
+        return (int64_t)bytes;
+    was = contents.bytes + block->copy - 1;
+    if (memcmp(is, was, bytes) == 0)
+        return 0;
     for (size_t i = 0; i < bytes; i++)
         changed += is[i] != was[i];
     return changed;
@@ -84,8 +86,8 @@ void objects_begin(void)
 int64_t objects_changed(void)
 {
     int64_t all = contents.changed;
-    for (size_t i = 0; contents.used > 0 && i < objects.size; i++)
-        if (objects.slots[i].count > 0)
+    for (size_t i = 0; i < objects.size; i++)
+        if (objects.slots[i].count > 0 && objects.slots[i].kind == BLOCK_OF_MEMORY)
             all += changed_bytes(&objects.slots[i]);
     return all;
 }
@@ -195,9 +197,12 @@ static bool is_leak(ObjectKind kind, const void *maker, bool alone, int64_t *cou
     struct Line *line = line_of_maker(maker);
     if (*count > line->more)
         *count = line->more > 0 ? line->more : 0;
-    line->earlier += *count;
+    line->cases += *count > 0;
     line->more = 0;
-    return *count > 0 && (alone || line->earlier >= SEVERAL);
+    if (*count > 0 && (alone || line->cases >= SEVERAL_CASES))
+        return true;
+    *count = line->cases > 1 ? *count : 0;
+    return false;
 }
 
 void recorder_left_behind(bool alone, void (*tell)(const char *what, int64_t count, void *address))

@@ -54,6 +54,12 @@ fault "lodestone-rock/RamTorch #13" 17 's/^    group_reduce_scatter_parts.*/&\n&
 kind() { # kind SENTENCE LAB SED WORDS SETTING...
     check "$1" caught "| fault |" "${@:2}"
 }
+copy_solution 12
+touch labs/09-grouped-collectives/grouped-collectives.c # lab 9 starts from lab 1's file
+kind "a gradient that f leaves partial is told at f's line, although lab 12 runs the backward pass" 9 's/return group_all_reduce(mesh->tp, dy)/return dy/' \
+    "duplication_backward: its result is still a partial sum over mesh->tp: nothing has added the other ranks' terms at grouped-collectives.c:12" TP=2 UPTO=14
+make --silent reset LAB=12 > /dev/null 2>&1
+rm -f labs/09-grouped-collectives/grouped-collectives.c
 kind "a bucket that is summed over another group is found" 11 's/start(mesh->dp, bucket/start(mesh->tp, bucket/' "buckets_finish: $PARTIAL_OVER_DP" TP=1 UPTO=18
 kind "a bucket that is summed twice is found at the line" 11 's/^        scale(/        pending_wait(group_all_reduce_start(mesh->dp, buckets[i].gradients));\n&/' \
     "group_all_reduce_start: these numbers are no partial sum over mesh->dp, so the sum would count them once per rank at data-parallel.c:29" TP=1 UPTO=18

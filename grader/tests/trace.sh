@@ -60,6 +60,13 @@ for lab in 1 2 3 4 5 7 8 9 10 11; do
         eval "has '^every call matched' && lacks 'hold different'"
 done
 
+copy_solution 14
+sed -i 's/pass == passes - 1/pass == 0/' "$(lab_file 14)"
+trace LAB=14 CASE=7
+check "an error that ends a rank's case comes before what the others wait for" \
+    eval "has '^the case ended with an error:' && has 'bucket_filled started the sum over the replicas in backward pass 1'"
+make --silent reset LAB=14 > out 2>&1
+
 trace LAB=9 SOLUTION=1 CASE=2
 check "CASE selects the case" eval "has 'CASE=2:$' && has '^  6 ranks'"
 check "equal calls of several groups share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'

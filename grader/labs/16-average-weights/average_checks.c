@@ -16,8 +16,8 @@ static int calls_left_out(const Trial *t, int which, int step)
 {
     const Label call = averages_label(CALL_OF, which, step);
     const Entry *want = find_entry(t->expected.all, TRAFFIC, call);
-    if (!want || !entry_of_rank(t, t->rank, TRAFFIC, call))
-        return 0;
+    if (!want || !entry_of_rank(t, t->rank, TRAFFIC, call) || replicas_of(t->c) == 1)
+        return 0; /* a replica alone sends nothing */
     return (numbers_of(want)[COLLECTIVES] > 0) - took_average(t, which, step);
 }
 

@@ -204,9 +204,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are summed over the world: sum over the replicas, mesh->dp; "
                          "gradient_norm sums over mesh->tp"));
     if (both_are(e, tp, 1))
-        return says(e,
-                    _("the squares are summed over mesh->tp, but gradient_norm does that: sum over "
-                      "the replicas, mesh->dp, which have the other parts"));
+        return says(
+            e, _("the squares are summed over mesh->tp: sum over the replicas, mesh->dp, which "
+                 "have the other parts"));
     if (both_are(e, dp, 1.0 / dp.count))
         return says(e, _("the squares are divided by the number of replicas: each replica has the "
                          "squares of another part, so their sum covers the whole gradient"));

@@ -79,8 +79,8 @@ static bool rounded(const Evidence *e)
 static bool in_other_order(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
-        if (!same(e->is[i], e->right[0]) && !same(e->is[i], e->right[1]) &&
-            !same(e->is[i], e->right[2]))
+        if (!same(e->is[0], e->right[i]) && !same(e->is[1], e->right[i]) &&
+            !same(e->is[2], e->right[i]))
             return false;
     return true;
 }
