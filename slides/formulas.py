@@ -83,11 +83,11 @@ def memory(model, tp, dp=1):
 
 def kept(model, tp):
     """Numbers of 32 bits per token that a block of a BERT keeps from its forward to its backward
-    pass: its two residual sums, whole (with SP=1, split by positions). Split over tp: q, k, v and the
-    output of attention, which are in 16 bits with AMP=bf16; two numbers per row of scores; and the
-    inner layer before GELU, with one bit per number for dropout."""
-    multiplied = (2 if model.rounds else 4) * model.hidden
-    return 2 * model.whole(tp) * model.hidden + (multiplied + 4 * model.hidden + model.hidden / 8 + 2 * model.heads) / tp
+    pass: its two residual sums, whole (with SP=1, split by positions). Split over tp: q, k, v, the output
+    of attention and the inner layer before GELU, which are in 16 bits with AMP=bf16; two numbers per row
+    of scores; and one bit per number of the inner layer for dropout."""
+    read_next = (4 if model.rounds else 8) * model.hidden
+    return 2 * model.whole(tp) * model.hidden + (read_next + model.hidden / 8 + 2 * model.heads) / tp
 
 
 def activations(model, tp):

@@ -6,24 +6,25 @@
 static void gelu_tanh_gradient(Node *node, Tensor *dy)
 {
     Tensor *x = node->saved[0], *dx = gradient_over(dy, x->placement);
-    kernel_gelu_tanh_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
+    kernel_gelu_tanh_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
 static void gelu_tanh_compute(Node *node)
 {
+    node->output->dtype = node->saved[0]->dtype;
     tape_allocate(node->output);
-    kernel_gelu_tanh_forward(tensor_count(node->output), reals(node->saved[0]),
-                             reals(node->output));
+    kernel_gelu_tanh_forward(tensor_count(node->output), reals_or_halves(node->saved[0]),
+                             reals_or_halves(node->output));
 }
 
 Tensor *gelu_tanh(Tensor *x)
 {
     must_be_real("gelu_tanh", x);
     Tape *tape = tape_of("gelu_tanh", x, NULL);
-    Tensor *y = tape_tensor(tape, REAL, x->shape,
+    Tensor *y = tape_tensor(tape, available(x)->dtype, x->shape,
                             place_result(tape, PLACE_NOT_PARTIAL, "gelu_tanh", x, NULL, LAST));
-    kernel_gelu_tanh_forward(tensor_count(x), reals(ready(x)), reals(y));
+    kernel_gelu_tanh_forward(tensor_count(x), reals_or_halves(x), reals_or_halves(y));
     Node *node = tape_operation(tape, "gelu_tanh", gelu_tanh_gradient, y, 1, &x);
     if (node) {
         node_keep(node, 0, x);
@@ -37,17 +38,18 @@ static void swiglu_gradient(Node *node, Tensor *dy)
     Tensor *gate = node->saved[0], *up = node->saved[1];
     Tensor *dup = tape_tensor(dy->tape, REAL, up->shape, up->placement);
     Tensor *dgate = gradient_over(dy, gate->placement);
-    kernel_swiglu_backward(tensor_count(gate), reals(dy), reals(gate), reals(up), reals(dgate),
-                           reals(dup));
+    kernel_swiglu_backward(tensor_count(gate), reals(dy), reals_or_halves(gate),
+                           reals_or_halves(up), reals(dgate), reals(dup));
     gradient_add(node->input[0], dgate);
     gradient_add(node->input[1], dup);
 }
 
 static void swiglu_compute(Node *node)
 {
+    node->output->dtype = node->saved[0]->dtype;
     tape_allocate(node->output);
-    kernel_swiglu_forward(tensor_count(node->output), reals(node->saved[0]), reals(node->saved[1]),
-                          reals(node->output));
+    kernel_swiglu_forward(tensor_count(node->output), reals_or_halves(node->saved[0]),
+                          reals_or_halves(node->saved[1]), reals_or_halves(node->output));
 }
 
 Tensor *swiglu(Tensor *gate, Tensor *up)
@@ -59,9 +61,14 @@ Tensor *swiglu(Tensor *gate, Tensor *up)
                TENSOR_TEXT(up));
     Tape *tape = tape_of("swiglu", gate, up);
     place_result(tape, PLACE_NOT_PARTIAL, "swiglu", gate, NULL, LAST);
-    Tensor *y = tape_tensor(tape, REAL, gate->shape,
+    if (available(gate)->dtype != available(up)->dtype) {
+        ready(gate);
+        ready(up);
+    }
+    Tensor *y = tape_tensor(tape, gate->dtype, gate->shape,
                             place_result(tape, PLACE_ALIKE, "swiglu", gate, up, LAST));
-    kernel_swiglu_forward(tensor_count(gate), reals(ready(gate)), reals(ready(up)), reals(y));
+    kernel_swiglu_forward(tensor_count(gate), reals_or_halves(gate), reals_or_halves(up),
+                          reals_or_halves(y));
     Node *node = tape_operation(tape, "swiglu", swiglu_gradient, y, 2, (Tensor *[]){gate, up});
     if (node) {
         node_keep(node, 0, gate);

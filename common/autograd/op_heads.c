@@ -9,7 +9,7 @@
 static void rotary_gradient(Node *node, Tensor *dy)
 {
     Tensor *dx = gradient_over(dy, node->input[0]->placement);
-    kernel_rotary(&node->with.rotary, true, reals(dy), reals(dx));
+    kernel_rotary(&node->with.rotary, true, reals_or_halves(dy), reals_or_halves(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -27,9 +27,9 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
     Tape *tape = tape_of("rotary", x, NULL);
     const Rotary turn = {
         x->shape.size[0], x->shape.size[1], heads, x->shape.size[2] / heads, first, angles};
-    Tensor *y =
-        tape_tensor(tape, REAL, x->shape, place_result(tape, PLACE_HEADS, "rotary", x, NULL, LAST));
-    kernel_rotary(&turn, false, reals(ready(x)), reals(y));
+    Tensor *y = tape_tensor(tape, available(x)->dtype, x->shape,
+                            place_result(tape, PLACE_HEADS, "rotary", x, NULL, LAST));
+    kernel_rotary(&turn, false, reals_or_halves(x), reals_or_halves(y));
     tape->next = (Attributes){{{N_("heads"), .number = heads},
                                {N_("first position"), .number = (double)first},
                                {"theta", .number = angles.theta}}};

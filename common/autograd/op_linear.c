@@ -45,7 +45,7 @@ static Tensor *rows_taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape
     if (!use->index)
         return x;
     Tensor *rows = tape_tensor(tape, x->dtype, SHAPE(use->count, columns), whole());
-    if (x->dtype == ROUNDED)
+    if (x->dtype != REAL)
         kernel_lookup_forward_16(use->count, columns, use->index, halves(x), halves(rows));
     else
         kernel_lookup_forward(use->count, columns, use->index, reals(x), reals(rows));
@@ -55,7 +55,7 @@ static Tensor *rows_taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape
 /* x as a layer multiplies it: rounded, if the layer multiplies in 16 bits. */
 static Tensor *factor(Tape *tape, Tensor *x, bool in_16_bits)
 {
-    return in_16_bits && x->dtype == REAL ? rounded_copy(tape, x) : ready(x);
+    return in_16_bits ? rounded_copy(tape, x) : ready(x);
 }
 
 static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
@@ -96,7 +96,8 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied = ready(node->saved[0]); /* first: a recomputation is a span of its own */
+    Tensor *multiplied =
+        available(node->saved[0]); /* first: a recomputation is a span of its own */
     RowsInUse use = rows_in_use(dy, out);
     Tape *tape = dy->tape;
     Tensor *rows = rows_taken(&use, dy, out, tape);
@@ -157,7 +158,7 @@ static bool is_joined(const Tensor *x, const Tensor *weight)
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)
 {
     enum { MOST = sizeof x->shape.size / sizeof *x->shape.size };
-    if (x->dtype != REAL || weight->shape.rank < 2 || x->shape.rank < 1 ||
+    if (x->dtype == INT32 || weight->shape.rank < 2 || x->shape.rank < 1 ||
         x->shape.rank + weight->shape.rank - 2 > MOST ||
         shape_last(x->shape) != shape_last(weight->shape) || (x->parameter && !weight->parameter))
         misuse(what_does_not_fit(x, weight),
@@ -176,6 +177,16 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
             "term of a sum, and the bias belongs after that sum");
 }
 
+/* Queries, keys, values and inner layers are in 16 bits. Logits are not, nor is what is added up: over
+ * the ranks, and to the residual stream. That is the result of a weight declared as split along its
+ * inputs. */
+static bool is_read_in_16_bits(const Tensor *weight)
+{
+    const Parameter *p = weight->parameter;
+    return p && !p->is_table && p->shape.rank == 2 &&
+           !(p->placement.kind == SHARD && p->placement.dim == 1);
+}
+
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
 {
     must_be_real("linear", x);
@@ -187,15 +198,17 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
     if (weight->parameter)
         weight->parameter->is_multiplied = true;
-    Tensor *y = tape_tensor(tape, REAL, shape_of_outputs(x->shape, weight), placement);
-    if (weight->placement.kind == SHARD && weight->placement.dim == 0)
-        y->undivided = weight->undivided;
     const int64_t rows = rows_of(x);
     const bool in_16_bits = is_in_16_bits(rows * in * out);
+    Tensor *y = tape_tensor(tape, in_16_bits && is_read_in_16_bits(weight) ? HALF : REAL,
+                            shape_of_outputs(x->shape, weight), placement);
+    if (weight->placement.kind == SHARD && weight->placement.dim == 0)
+        y->undivided = weight->undivided;
     Tensor *left = factor(tape, x, in_16_bits), *right = factor(tape, weight, in_16_bits);
     const real *shift = bias ? reals(ready(bias)) : NULL;
     if (in_16_bits)
-        kernel_linear_forward_16(rows, in, out, halves(left), halves(right), shift, reals(y));
+        kernel_linear_forward_16(rows, in, out, halves(left), halves(right), shift,
+                                 reals_or_halves(y));
     else
         kernel_linear_forward(rows, in, out, reals(left), reals(right), shift, reals(y));
     Node *node =

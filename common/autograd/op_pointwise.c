@@ -9,14 +9,16 @@
 static void gelu_gradient(Node *node, Tensor *dy)
 {
     Tensor *x = node->saved[0], *dx = gradient_over(dy, x->placement);
-    kernel_gelu_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
+    kernel_gelu_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
 static void gelu_compute(Node *node)
 {
+    node->output->dtype = node->saved[0]->dtype;
     tape_allocate(node->output);
-    kernel_gelu_forward(tensor_count(node->output), reals(node->saved[0]), reals(node->output));
+    kernel_gelu_forward(tensor_count(node->output), reals_or_halves(node->saved[0]),
+                        reals_or_halves(node->output));
 }
 
 Tensor *gelu(Tensor *x)
@@ -25,14 +27,14 @@ Tensor *gelu(Tensor *x)
     Tape *tape = tape_of("gelu", x, NULL);
     Tensor *y =
         tape_later(tape, x->shape, place_result(tape, PLACE_NOT_PARTIAL, "gelu", x, NULL, LAST));
+    y->dtype = available(x)->dtype;
     Node *node = tape_operation(tape, "gelu", gelu_gradient, y, 1, &x);
     if (node) {
         node_keep(node, 0, x);
         node->compute = gelu_compute;
     } else {
-        Tensor *now = tape_tensor(tape, REAL, x->shape, y->placement);
-        kernel_gelu_forward(tensor_count(x), reals(ready(x)), reals(now));
-        y = now;
+        tape_allocate(y);
+        kernel_gelu_forward(tensor_count(x), reals_or_halves(x), reals_or_halves(y));
     }
     return y;
 }
@@ -57,7 +59,8 @@ static void dropout_gradient(Node *node, Tensor *dy)
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *dx = gradient_over(dy, dy->placement), *x = node->saved[1];
     kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability,
-                   kept_of(node), x ? reals(dy) : NULL, reals(x ? x : dy), reals(dx));
+                   kept_of(node), x ? reals(dy) : NULL, reals_or_halves(x ? x : dy),
+                   reals_or_halves(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -65,9 +68,10 @@ static void gelu_dropout_compute(Node *node)
 {
     Tensor *y = node->output;
     int64_t columns = shape_last(y->shape), rows = tensor_count(y) / columns;
+    y->dtype = node->saved[1]->dtype;
     tape_allocate(y);
     kernel_dropout(GELU_DROPOUT, rows, columns, node->with.probability, kept_of(node), NULL,
-                   reals(node->saved[1]), reals(y));
+                   reals_or_halves(node->saved[1]), reals_or_halves(y));
 }
 
 static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
@@ -102,11 +106,12 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tensor *kept = tape_tensor(tape, INT32, SHAPE(rows, dropout_words(columns)), whole());
     uint32_t *bits = (uint32_t *)ints(kept);
     kernel_dropout_draw(rows, columns, &mask, bits);
-    Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
     bool fused = is_gelu_not_computed(x);
-    Tensor *from = fused ? x->producer->input[0] : x;
+    Tensor *from = fused ? x->producer->input[0] : x,
+           *read = fused ? x->producer->saved[0] : available(x);
+    Tensor *y = tape_tensor(tape, read->dtype, x->shape, x->placement);
     kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, NULL,
-                   reals(fused ? x->producer->saved[0] : ready(x)), reals(y));
+                   reals_or_halves(read), reals_or_halves(y));
     tape->next =
         (Attributes){{{N_("name"), .text = name}, {N_("probability"), .number = probability}}};
     Node *node = tape_operation(tape, fused ? N_("gelu and dropout") : "dropout", dropout_gradient,

@@ -139,8 +139,10 @@ static Node *new_node(Tape *tape)
 
 static int64_t bytes_of(DType dtype, Shape shape)
 {
-    static const int64_t size[] = {
-        [REAL] = sizeof(real), [INT32] = sizeof(int32_t), [ROUNDED] = sizeof(uint16_t)};
+    static const int64_t size[] = {[REAL] = sizeof(real),
+                                   [INT32] = sizeof(int32_t),
+                                   [ROUNDED] = sizeof(uint16_t),
+                                   [HALF] = sizeof(uint16_t)};
     return shape_count(shape) * size[dtype];
 }
 
@@ -275,7 +277,7 @@ void node_run_last(Node *node)
 Tensor *node_keep(Node *node, int slot, Tensor *x)
 {
     Tape *tape = node->output->tape;
-    node->saved[slot] = tape_view(tape, ready(x), x->placement);
+    node->saved[slot] = tape_view(tape, available(x), x->placement);
     node->saved[slot]->kept = true;
     return node->saved[slot];
 }
@@ -298,7 +300,7 @@ void must_be_real(const char *function, const Tensor *x)
     if (!x)
         misuse("is every field of the layer set in its ..._new function?",
                "%s: an argument is NULL", function);
-    if (x->dtype != REAL)
+    if (x->dtype == INT32)
         misuse("lookup turns ids into vectors, and attention takes the mask as it is",
                "%s: %s holds integers (ids or a mask)", function, SHAPE_TEXT(x->shape));
 }
@@ -322,10 +324,12 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
     return tape;
 }
 
-Tensor *ready(Tensor *x)
+Tensor *available(Tensor *x)
 {
+    void *used_at = x->summing ? callsite() : NULL;
     if (x->summing)
-        misuse_since(x->summing, "use it before the start, or after pending_wait()",
+        misuse_since(used_at ? used_at : x->summing,
+                     "use it before the start, or after pending_wait()",
                      "a tensor was used while its sum was still in progress");
     if (x->buffer)
         return x;
@@ -340,10 +344,26 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
+Tensor *ready(Tensor *x)
+{
+    if (available(x)->dtype != HALF)
+        return x;
+    Buffer *in_16_bits = x->buffer;
+    const uint16_t *numbers = halves(x);
+    x->dtype = REAL;
+    x->may_be_shared = false;
+    tape_allocate(x);
+    kernel_widen(tensor_count(x), numbers, reals(x));
+    buffer_release(in_16_bits);
+    return x;
+}
+
 /* A parameter's copy belongs to the model. If the model has none, the parameter does not refer to
  * the new copy, because it outlives the tape that owns the copy. */
 Tensor *rounded_copy(Tape *tape, Tensor *x)
 {
+    if (x->dtype != REAL)
+        return available(x);
     Tensor *copy = x->rounded;
     Parameter *p = x->parameter;
     if (copy && copy->buffer && !(p && p->rounded_is_old) && !x->reached)

@@ -273,7 +273,11 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement);
  *  has. */
 Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 
-/** Returns x with its numbers available: computes what was deferred, rejects what was released. */
+/** Returns x with its numbers available: computes what was deferred, rejects what was released. The
+ *  numbers may be in 16 bits: reals_or_halves(x). */
+Tensor *available(Tensor *x);
+
+/** The same, with numbers of type `real`: from now on, a HALF tensor is a REAL one. */
 Tensor *ready(Tensor *x);
 
 /** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Later operations

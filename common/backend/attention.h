@@ -55,7 +55,7 @@ HOST_AND_DEVICE static inline double rotary_speed(const Rotary *rotary, int64_t 
  *      \alpha = (\mathrm{first} + s)\,\mathrm{speed}_k \f]
  *  Computes the angle, its cosine and its sine in double precision. If `back`, the angle is -α: the
  *  inverse rotation, which computes dx from dy. y may be x. */
-void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
+void kernel_rotary(const Rotary *rotary, bool back, Numbers x, Numbers y);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 

@@ -170,6 +170,9 @@ static inline bool is_in_16_bits(int64_t multiply_adds)
  *  floats, or binary16. NaN stays NaN; numbers that are too large become infinite. */
 void kernel_round(int64_t count, const real *x, uint16_t *y);
 
+/** y = x, of numbers that kernel_round() has rounded. */
+void kernel_widen(int64_t count, const uint16_t *x, real *y);
+
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */
 
 /** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). */
@@ -184,10 +187,9 @@ void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const r
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate);
 
-/** kernel_linear_forward() of matrices in 16 bits, with sums, bias and result in single
- *  precision. */
+/** kernel_linear_forward() of matrices in 16 bits, with sums and bias in single precision. */
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, real *y);
+                              const uint16_t *weight, const real *bias, Numbers y);
 /** kernel_linear_backward_input() of matrices in 16 bits. */
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                      const uint16_t *weight, real *dx, bool accumulate);
@@ -249,32 +251,32 @@ void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, con
                               const real *weight, const real *rstd, real *dx, bool accumulate,
                               real *dweight);
 
-/* ---- GELU, SwiGLU and dropout -------------------------------------------------------------------------- */
+/* ---- GELU, SwiGLU and dropout: results have the type of x; gradients are reals ------------------------- */
 
 /** The exact form (Hendrycks and Gimpel, arXiv:1606.08415):
  *  \f[ y = x\,\Phi(x) = \frac{x}{2} \left( 1 + \mathrm{erf} \frac{x}{\sqrt 2} \right) \f] */
-void kernel_gelu_forward(int64_t count, const real *x, real *y);
+void kernel_gelu_forward(int64_t count, Numbers x, Numbers y);
 
 /** \f[ dx = dy \left( \Phi(x) + x\,\varphi(x) \right), \qquad \varphi(x) = \frac{1}{\sqrt{2\pi}}\, e^{-x^2/2} \f] */
-void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx);
+void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx);
 
 /** GPT-2's approximation of GELU (section 2 of the same paper), with the logistic function σ:
  *  \f[ y = \frac{x}{2} \left( 1 + \tanh u \right) = x\,\sigma(2u), \qquad
  *      u = \sqrt{2/\pi} \left( x + 0.044715\,x^3 \right) \f] */
-void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y);
+void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y);
 
 /** \f[ dx = dy \left( \sigma(2u) + x\,\sigma(2u)\,\sigma(-2u)\,2u' \right) \f] */
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx);
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx);
 
 /** SwiGLU without its matrix products (Shazeer, arXiv:2002.05202, equation 5), with the logistic
  *  function σ: \f[ y = \mathrm{gate}\,\sigma(\mathrm{gate}) \cdot \mathrm{up} \f] */
-void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y);
+void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y);
 
 /** \f[ \mathrm{dup} = dy\,\mathrm{gate}\,\sigma(\mathrm{gate}), \qquad \mathrm{dgate} =
  *      dy\,\mathrm{up}\,\sigma(\mathrm{gate}) \left( 1 + \mathrm{gate}\,\sigma(-\mathrm{gate}) \right) \f]
  *  dgate or dup may overwrite dy. */
-void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
-                            real *dgate, real *dup);
+void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
+                            real *dup);
 
 /** Determines which elements dropout keeps. Row r of the tensor is position position_begin + r % positions
  *  of sample samples[r / positions]; column c of this rank is column column_begin + c of the full
@@ -320,9 +322,9 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs `operation`. dy is NULL unless the operation is GELU_DROPOUT_BACKWARD. */
+/** Runs `operation`. dy is NULL unless the operation is GELU_DROPOUT_BACKWARD, whose y are reals. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, const real *x, real *y);
+                    const uint32_t *kept, const real *dy, Numbers x, Numbers y);
 
 /* ---- tanh ---------------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@ typedef enum DType {
     REAL,    /**< `real`, see base/real.h */
     INT32,   /**< ids, labels and masks */
     ROUNDED, /**< a REAL tensor's numbers in 16 bits: see rounded_copy() in autograd/tape.h */
+    HALF,    /**< numbers in 16 bits of their own, until ready() makes the tensor REAL */
 } DType;
 
 /** The placement of a tensor over the ranks of a tensor-parallel group. It also determines the
@@ -143,10 +144,16 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** The numbers of a ROUNDED tensor, row by row, in its buffer. */
+/** The numbers of a ROUNDED or HALF tensor, row by row, in its buffer. */
 static inline uint16_t *halves(const Tensor *x)
 {
     return x->data;
+}
+
+/** The numbers of a REAL or HALF tensor, for a kernel that takes both. */
+static inline Numbers reals_or_halves(const Tensor *x)
+{
+    return x->dtype == HALF ? (Numbers){.halves = x->data} : (Numbers){.reals = x->data};
 }
 
 /** The range of part `part` (from 0) of 0..size-1 in `parts` parts, like torch.chunk: each has

@@ -241,7 +241,7 @@ static Tensor *gradient_of(World *world, int part, int call)
     Tensor *x = input_of(world, "x", part, call, world->rank, shape);
     if (part == READ_TWICE) {
         Tensor *dx = tape_tensor(tape, REAL, shape, whole());
-        kernel_gelu_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
+        kernel_gelu_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
         return add(dy, dx);
     }
     int64_t width = shape_last(shape), rows = shape_count(shape) / width;

@@ -1,4 +1,5 @@
-/* Products in 16 bits: an operation keeps the copy that it has multiplied, and not x itself. */
+/* Products in 16 bits: an operation keeps the copy that it has multiplied, and not x itself; what is
+ * multiplied next has no other numbers. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -180,10 +181,83 @@ START_TEST(a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed)
     Tensor *same = linear(x, w);
     model_weights_changed(model);
     Tensor *twice = linear(x, w);
+    const real *first = reals(ready(one)), *second = reals(ready(same)),
+               *last = reals(ready(twice));
     backend_wait();
     for (int i = 0; i < Y; i++)
-        ck_assert(reals(same)[i] == reals(one)[i] && reals(twice)[i] == 2 * reals(one)[i]);
+        ck_assert(second[i] == first[i] && last[i] == 2 * first[i]);
     next_step(2);
+    model_free(model);
+}
+END_TEST
+
+/* ---- results in 16 bits ---- */
+
+/* A model with a weight whose results are multiplied next, and one whose results are added up. */
+static Model *inner_layer(Tensor **up, Tensor **down)
+{
+    Model *model = model_new(pool, &mesh, 1);
+    *up = parameter(model->builder, "up", SHAPE(OUT, IN), shard(0));
+    *down = parameter(model->builder, "down", SHAPE(IN, OUT), shard(1));
+    model_finish(model);
+    model_keep_rounded(model);
+    model_use_tape(model, tape);
+    fill_normal("up", W, reals(*up));
+    fill_normal("down", W, reals(*down));
+    return model;
+}
+
+START_TEST(what_is_multiplied_next_is_kept_in_16_bits)
+{
+    if (!choose())
+        return;
+    static real exact[X];
+    Tensor *up, *down;
+    Model *model = inner_layer(&up, &down);
+    for (int in_16_bits = 0; in_16_bits < 2; in_16_bits++) {
+        Problem problem;
+        backend_set_products(in_16_bits ? BF16 : FP32, 0, &problem);
+        Tensor *x = numbers("x", ROWS, IN), *dy = numbers("dy", ROWS, IN);
+        const TapeMark mark = tape_mark(tape);
+        Tensor *inner = linear(x, up), *y = linear(gelu(inner), down);
+        ck_assert_int_eq(inner->dtype, in_16_bits ? HALF : REAL);
+        ck_assert_int_eq(y->dtype, REAL);
+        ck_assert_int_eq(y->producer->saved[0]->dtype, inner->dtype);
+        tape_release_since(tape, mark, y);
+        tape_backward(tape, y, dy);
+        backend_wait();
+        for (int i = 0; i < X && in_16_bits; i++)
+            ck_assert_double_le(fabs((double)(reals(x->gradient)[i] - exact[i])),
+                                0.05 * (64 + fabs((double)exact[i])));
+        memcpy(exact, reals(x->gradient), sizeof exact);
+        next_step(1);
+    }
+    model_free(model);
+}
+END_TEST
+
+START_TEST(numbers_in_16_bits_become_reals_where_an_operation_needs_them)
+{
+    if (!choose())
+        return;
+    static uint16_t narrow[Y];
+    Tensor *up, *down;
+    Model *model = inner_layer(&up, &down);
+    Tensor *x = numbers("x", ROWS, IN), *inner = linear(x, up), *after = gelu(inner);
+    backend_wait();
+    memcpy(narrow, halves(inner), sizeof narrow);
+    Tensor *twice = add(inner, inner);
+    ck_assert_int_eq(inner->dtype, REAL);
+    backend_wait();
+    for (int i = 0; i < Y; i++)
+        ck_assert((double)reals(twice)[i] == 2 * widened(narrow[i]));
+    const real *own = tensor_data(after);
+    ck_assert_int_eq(after->dtype, REAL);
+    ck_assert(isfinite(own[Y - 1]));
+    tape_backward(tape, add(twice, after), numbers("dy", ROWS, OUT));
+    backend_wait();
+    ck_assert(isfinite(reals(x->gradient)[X - 1]));
+    next_step(1);
     model_free(model);
 }
 END_TEST
@@ -198,6 +272,8 @@ Suite *suite(void)
     tcase_add_test(tests, what_can_be_computed_again_is_not_kept_in_16_bits_either);
     tcase_add_test(tests, attention_keeps_its_arguments_in_16_bits);
     tcase_add_test(tests, a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed);
+    tcase_add_test(tests, what_is_multiplied_next_is_kept_in_16_bits);
+    tcase_add_test(tests, numbers_in_16_bits_become_reals_where_an_operation_needs_them);
     suite_add_tcase(s, tests);
     return s;
 }

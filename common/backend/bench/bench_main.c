@@ -127,15 +127,17 @@ static void measure_products_16(const Bench *b)
     for (int i = 0; i < NARROW; i++)
         kernel_round(b->largest, x[i], z[i]);
     MEASURE("round", 6.0 * (double)b->count, "GB/s", kernel_round(b->count, x[0], z[0]));
-    MEASURE("linear_forward up", product, "GFLOP/s",
-            kernel_linear_forward_16(b->rows, b->hidden, b->inner, z[0], z[1], x[2], x[3]));
+    MEASURE(
+        "linear_forward up", product, "GFLOP/s",
+        kernel_linear_forward_16(b->rows, b->hidden, b->inner, z[0], z[1], x[2], in_full(x[3])));
     MEASURE("linear_backward_input", product, "GFLOP/s",
             kernel_linear_backward_input_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
     MEASURE(
         "linear_backward_weight", product, "GFLOP/s",
         kernel_linear_backward_weight_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
-    MEASURE("linear_forward square", product / 4, "GFLOP/s",
-            kernel_linear_forward_16(b->rows, b->hidden, b->hidden, z[0], z[1], x[2], x[3]));
+    MEASURE(
+        "linear_forward square", product / 4, "GFLOP/s",
+        kernel_linear_forward_16(b->rows, b->hidden, b->hidden, z[0], z[1], x[2], in_full(x[3])));
     if (!kernel_attention_is_in_16_bits(&b->shape))
         return;
     MEASURE("attention_forward", 2 * scores, "GFLOP/s",
@@ -170,17 +172,21 @@ static void measure_layers(const Bench *b)
     MEASURE("layer_norm_backward +=", 4 * small, "GB/s",
             kernel_layer_norm_backward(b->rows, b->hidden, x[0], x[1], x[2], x[4], x[5], x[3], true,
                                        x[6], x[7]));
-    MEASURE("gelu_forward", 2 * large, "GB/s", kernel_gelu_forward(inner, x[0], x[1]));
-    MEASURE("gelu_backward", 3 * large, "GB/s", kernel_gelu_backward(inner, x[0], x[1], x[2]));
+    MEASURE("gelu_forward", 2 * large, "GB/s",
+            kernel_gelu_forward(inner, in_full(x[0]), in_full(x[1])));
+    MEASURE("gelu_backward", 3 * large, "GB/s",
+            kernel_gelu_backward(inner, x[0], in_full(x[1]), x[2]));
     MEASURE("dropout_draw", large / 32, "GB/s",
             kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept));
     MEASURE("dropout_apply", 2 * small, "GB/s",
-            kernel_dropout(DROPOUT, b->rows, b->hidden, kept, b->kept, NULL, x[0], x[1]));
+            kernel_dropout(DROPOUT, b->rows, b->hidden, kept, b->kept, NULL, in_full(x[0]),
+                           in_full(x[1])));
     MEASURE("gelu_dropout_forward", 2 * large, "GB/s",
-            kernel_dropout(GELU_DROPOUT, b->rows, b->inner, kept, b->kept, NULL, x[0], x[1]));
-    MEASURE(
-        "gelu_dropout_backward", 3 * large, "GB/s",
-        kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, kept, b->kept, x[0], x[1], x[2]));
+            kernel_dropout(GELU_DROPOUT, b->rows, b->inner, kept, b->kept, NULL, in_full(x[0]),
+                           in_full(x[1])));
+    MEASURE("gelu_dropout_backward", 3 * large, "GB/s",
+            kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, kept, b->kept, x[0],
+                           in_full(x[1]), in_full(x[2])));
     MEASURE("cross_entropy", 4.0 * (double)b->samples * 5, "GB/s",
             kernel_cross_entropy(b->samples, 2, x[0], b->shown, x[1], x[2]));
 }

@@ -6,64 +6,100 @@
 
 /** kernel_NAME_forward() and kernel_NAME_backward(). */
 #define GELU(name, by_tanh)                                                                        \
-    KERNEL static void name##_part(int64_t count, const real *x, real *y)                          \
+    KERNEL_HELPER void name##_loop(bool in_16_bits, int64_t count, Numbers x, Numbers y)           \
     {                                                                                              \
-        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = gelu(x[i], by_tanh);        \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                    \
+            put_number(in_16_bits, y, i, gelu(number_at(in_16_bits, x, i), by_tanh));              \
     }                                                                                              \
                                                                                                    \
-    void kernel_##name##_forward(int64_t count, const real *x, real *y)                            \
+    KERNEL static void name##_part(int64_t count, Numbers x, Numbers y)                            \
     {                                                                                              \
-        FOR_PARTS(count, count, CACHE_LINE)                                                        \
-        name##_part(end - begin, x + begin, y + begin);                                            \
+        if (x.halves && y.halves)                                                                  \
+            name##_loop(true, count, x, y);                                                        \
+        else if (x.reals && y.reals)                                                               \
+            name##_loop(false, count, x, y);                                                       \
     }                                                                                              \
                                                                                                    \
-    KERNEL static void name##_backward_part(int64_t count, const real *dy, const real *x,          \
-                                            real *dx)                                              \
+    void kernel_##name##_forward(int64_t count, Numbers x, Numbers y)                              \
+    {                                                                                              \
+        FOR_PARTS(count, count, 2 * CACHE_LINE)                                                    \
+        name##_part(end - begin, numbers_from(x, begin), numbers_from(y, begin));                  \
+    }                                                                                              \
+                                                                                                   \
+    KERNEL_HELPER void name##_backward_loop(bool in_16_bits, int64_t count, const real *dy,        \
+                                            Numbers x, real *dx)                                   \
     {                                                                                              \
         _Pragma("omp simd") for (int64_t i = 0; i < count; i++) dx[i] =                            \
-            dy[i] * gelu_slope(x[i], by_tanh);                                                     \
+            dy[i] * gelu_slope(number_at(in_16_bits, x, i), by_tanh);                              \
     }                                                                                              \
                                                                                                    \
-    void kernel_##name##_backward(int64_t count, const real *dy, const real *x, real *dx)          \
+    KERNEL static void name##_backward_part(int64_t count, const real *dy, Numbers x, real *dx)    \
+    {                                                                                              \
+        if (x.halves)                                                                              \
+            name##_backward_loop(true, count, dy, x, dx);                                          \
+        else if (x.reals)                                                                          \
+            name##_backward_loop(false, count, dy, x, dx);                                         \
+    }                                                                                              \
+                                                                                                   \
+    void kernel_##name##_backward(int64_t count, const real *dy, Numbers x, real *dx)              \
     {                                                                                              \
         FOR_PARTS(count, count, CACHE_LINE)                                                        \
-        name##_backward_part(end - begin, dy + begin, x + begin, dx + begin);                      \
+        name##_backward_part(end - begin, dy + begin, numbers_from(x, begin), dx + begin);         \
     }
 
 GELU(gelu, false)
 GELU(gelu_tanh, true)
 
-KERNEL static void swiglu_part(int64_t count, const real *gate, const real *up, real *y)
+KERNEL_HELPER void swiglu_loop(bool in_16_bits, int64_t count, Numbers gate, Numbers up, Numbers y)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
-        y[i] = silu_at(gate[i]).value * up[i];
+        put_number(in_16_bits, y, i,
+                   silu_at(number_at(in_16_bits, gate, i)).value * number_at(in_16_bits, up, i));
 }
 
-void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
+KERNEL static void swiglu_part(int64_t count, Numbers gate, Numbers up, Numbers y)
 {
-    FOR_PARTS(count, count, CACHE_LINE)
-    swiglu_part(end - begin, gate + begin, up + begin, y + begin);
+    if (gate.halves && up.halves && y.halves)
+        swiglu_loop(true, count, gate, up, y);
+    else if (gate.reals && up.reals && y.reals)
+        swiglu_loop(false, count, gate, up, y);
 }
 
-KERNEL static void swiglu_backward_part(int64_t count, const real *dy, const real *gate,
-                                        const real *up, real *dgate, real *dup)
+void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
+{
+    FOR_PARTS(count, count, 2 * CACHE_LINE)
+    swiglu_part(end - begin, numbers_from(gate, begin), numbers_from(up, begin),
+                numbers_from(y, begin));
+}
+
+KERNEL_HELPER void swiglu_backward_loop(bool in_16_bits, int64_t count, const real *dy,
+                                        Numbers gate, Numbers up, real *dgate, real *dup)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) {
-        const Silu silu = silu_at(gate[i]);
+        const Silu silu = silu_at(number_at(in_16_bits, gate, i));
         const real d = dy[i];
-        dgate[i] = d * up[i] * silu.slope;
+        dgate[i] = d * number_at(in_16_bits, up, i) * silu.slope;
         dup[i] = d * silu.value;
     }
 }
 
-void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
-                            real *dgate, real *dup)
+KERNEL static void swiglu_backward_part(int64_t count, const real *dy, Numbers gate, Numbers up,
+                                        real *dgate, real *dup)
+{
+    if (gate.halves && up.halves)
+        swiglu_backward_loop(true, count, dy, gate, up, dgate, dup);
+    else if (gate.reals && up.reals)
+        swiglu_backward_loop(false, count, dy, gate, up, dgate, dup);
+}
+
+void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
+                            real *dup)
 {
     FOR_PARTS(count, count, CACHE_LINE)
-    swiglu_backward_part(end - begin, dy + begin, gate + begin, up + begin, dgate + begin,
-                         dup + begin);
+    swiglu_backward_part(end - begin, dy + begin, numbers_from(gate, begin),
+                         numbers_from(up, begin), dgate + begin, dup + begin);
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
@@ -145,14 +181,15 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 }
 
 /** Runs an operation with dropout on `rows` rows; only GELU_DROPOUT_BACKWARD reads dy. */
-KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns,
-                                double probability, const uint32_t *kept, const real *dy,
-                                const real *x, real *y)
+KERNEL_HELPER void dropout_rows(DropoutOperation operation, bool in_16_bits, int64_t rows,
+                                int64_t columns, double probability, const uint32_t *kept,
+                                const real *dy, Numbers x, Numbers y)
 {
     const real factor = (real)(1 / (1 - probability));
+    const bool is_gradient = operation == GELU_DROPOUT_BACKWARD;
     for (int64_t r = 0; r < rows; r++) {
-        if (operation == GELU_DROPOUT_BACKWARD && is_zero(columns, dy + r * columns)) {
-            memset(y + r * columns, 0, (size_t)columns * sizeof *y);
+        if (is_gradient && is_zero(columns, dy + r * columns)) {
+            memset(y.reals + r * columns, 0, (size_t)columns * sizeof *y.reals);
             kept += dropout_words(columns);
             continue;
         }
@@ -162,36 +199,43 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
             const uint32_t set = *kept++;
 #pragma omp simd
             for (int64_t c = 0; c < count; c++) {
-                const real value = operation == DROPOUT        ? x[at + c]
-                                   : operation == GELU_DROPOUT ? gelu(x[at + c], false)
+                const real from = number_at(in_16_bits, x, at + c);
+                const real value = operation == DROPOUT        ? from
+                                   : operation == GELU_DROPOUT ? gelu(from, false)
                                                                : dy[at + c];
                 const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
-                y[at + c] = operation == GELU_DROPOUT_BACKWARD
-                                ? gelu_slope(x[at + c], false) * scaled
-                                : scaled;
+                put_number(in_16_bits && !is_gradient, y, at + c,
+                           is_gradient ? gelu_slope(from, false) * scaled : scaled);
             }
         }
     }
 }
 
-/** Calls dropout_rows() with a constant, so the compiler makes a loop for each operation. */
+/** Calls dropout_rows() with constants, so the compiler makes a loop for each. */
+#define DROPOUT_ROWS(operation, gradient, to)                                                      \
+    if (x.halves && y.to)                                                                          \
+        dropout_rows(operation, true, rows, columns, probability, kept, gradient, x, y);           \
+    else if (x.reals && y.reals)                                                                   \
+    dropout_rows(operation, false, rows, columns, probability, kept, gradient, x, y)
+
 KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns,
-                                double probability, const uint32_t *kept, const real *dy,
-                                const real *x, real *y)
+                                double probability, const uint32_t *kept, const real *dy, Numbers x,
+                                Numbers y)
 {
-    if (operation == DROPOUT)
-        dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
-    else if (operation == GELU_DROPOUT)
-        dropout_rows(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
-    else if (dy)
-        dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, y);
+    if (operation == DROPOUT) {
+        DROPOUT_ROWS(DROPOUT, NULL, halves);
+    } else if (operation == GELU_DROPOUT) {
+        DROPOUT_ROWS(GELU_DROPOUT, NULL, halves);
+    } else if (dy) {
+        DROPOUT_ROWS(GELU_DROPOUT_BACKWARD, dy, reals);
+    }
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, const real *x, real *y)
+                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
 {
     FOR_PARTS(rows * columns, rows, 1)
     dropout_part(operation, end - begin, columns, probability,
                  kept + begin * dropout_words(columns), dy ? dy + begin * columns : NULL,
-                 x + begin * columns, y + begin * columns);
+                 numbers_from(x, begin * columns), numbers_from(y, begin * columns));
 }

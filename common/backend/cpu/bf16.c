@@ -11,18 +11,18 @@ enum { PRODUCTS_OF_A_NUMBER = 64 }; /**< multiply-adds in the time of one memory
 
 /* ---- rounding ------------------------------------------------------------------------------------------ */
 
-/** The upper half of each number, rounded to nearest, ties to even. NaN stays NaN; numbers that are
- *  too large become infinite. */
 KERNEL static void round_numbers(int64_t count, const real *x, uint16_t *y)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        const bool is_nan = x[i] != x[i];
-        const uint32_t half = 0x7fff + (bits >> 16 & 1);
-        y[i] = (uint16_t)(((bits + (is_nan ? 0 : half)) | (is_nan ? 0x400000 : 0)) >> 16);
-    }
+    for (int64_t i = 0; i < count; i++)
+        y[i] = narrowed(x[i]);
+}
+
+KERNEL static void widen_numbers(int64_t count, const uint16_t *x, real *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        y[i] = widened(x[i]);
 }
 
 void kernel_round(int64_t count, const real *x, uint16_t *y)
@@ -31,21 +31,28 @@ void kernel_round(int64_t count, const real *x, uint16_t *y)
     round_numbers(end - begin, x + begin, y + begin);
 }
 
+void kernel_widen(int64_t count, const uint16_t *x, real *y)
+{
+    FOR_PARTS(count, count, 2 * CACHE_LINE)
+    widen_numbers(end - begin, x + begin, y + begin);
+}
+
 /* ---- linear layers ------------------------------------------------------------------------------------- */
 
 /** c = a · b, added to c if the product accumulates, or to `bias` in each row if `bias` is not
  *  NULL. */
 static void multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,
-                     real *c)
+                     Numbers c)
 {
     product.bias = bias;
+    product.in_16_bits = c.halves;
     product.threads =
         threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
     products_in_bf16()->multiply(&product, a, b, bias, c);
 }
 
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, real *y)
+                              const uint16_t *weight, const real *bias, Numbers y)
 {
     multiply(linear_product(LINEAR_Y, rows, in, out, false), x, weight, bias, y);
 }
@@ -53,13 +60,14 @@ void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint1
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                      const uint16_t *weight, real *dx, bool accumulate)
 {
-    multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, dx);
+    multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, in_full(dx));
 }
 
 void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                       const uint16_t *x, real *dweight, bool accumulate)
 {
-    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL, dweight);
+    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL,
+             in_full(dweight));
 }
 
 /* ---- parts of matrices --------------------------------------------------------------------------------- */
@@ -120,7 +128,7 @@ void bf16_multiply_parts(Product product, real factor, MatrixPart a, MatrixPart 
                                                       : packed(rows, inner, a, &room_of_a),
                                  product.b_transposed ? packed(columns, inner, b, &room_of_b)
                                                       : packed(inner, columns, b, &room_of_b),
-                                 NULL, ab);
+                                 NULL, in_full(ab));
     if (ab != c || factor != 1)
         scale_into(rows, columns, factor, ab, accumulate, c, c_stride);
 }

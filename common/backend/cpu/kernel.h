@@ -7,6 +7,7 @@
 #include <omp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/real.h"
 
@@ -93,4 +94,47 @@ KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
         if (row[c] != 0)
             return false;
     return true;
+}
+
+/* ---- numbers in 16 bits: the upper halves of floats --------------------------------------------- */
+
+/** The number whose upper half this is. */
+KERNEL_HELPER real widened(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    real x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/** The upper half of x, rounded to nearest, ties to even. NaN stays NaN; a number that is too large
+ *  becomes infinite. */
+KERNEL_HELPER uint16_t narrowed(real x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const bool is_nan = x != x;
+    const uint32_t half = 0x7fff + (bits >> 16 & 1);
+    return (uint16_t)(((bits + (is_nan ? 0 : half)) | (is_nan ? 0x400000 : 0)) >> 16);
+}
+
+/** Number i of x. In a KERNEL, make `in_16_bits` a constant: the compiler makes a loop for each. */
+KERNEL_HELPER real number_at(bool in_16_bits, Numbers x, int64_t i)
+{
+    return in_16_bits ? widened(x.halves[i]) : x.reals[i];
+}
+
+/** Sets number i of y. */
+KERNEL_HELPER void put_number(bool in_16_bits, Numbers y, int64_t i, real value)
+{
+    if (in_16_bits)
+        y.halves[i] = narrowed(value);
+    else
+        y.reals[i] = value;
+}
+
+/** The numbers from `offset` on. */
+static inline Numbers numbers_from(Numbers x, int64_t offset)
+{
+    return (Numbers){x.reals ? x.reals + offset : NULL, x.halves ? x.halves + offset : NULL};
 }

@@ -1,5 +1,6 @@
 /* GELU, SwiGLU and dropout; GELU and dropout in one pass if they follow each other. */
 #include "backend/cuda/device.cuh"
+#include "backend/cuda/tensor_cores.cuh"
 
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
 
@@ -47,35 +48,36 @@ template <bool BY_TANH = false> __device__ static float gelu_slope(float x)
     return x < 0 ? t : 1 - t;
 }
 
-template <bool BY_TANH> __global__ static void gelu_forward(int64_t count, const float *x, float *y)
+template <bool BY_TANH>
+__global__ static void gelu_forward(int64_t count, DeviceNumbers x, DeviceNumbers y)
 {
-    FOR_EACH(i, count) y[i] = gelu<BY_TANH>(x[i]);
+    FOR_EACH(i, count) put_number(y, i, gelu<BY_TANH>(number_at(x, i)));
 }
 
 template <bool BY_TANH>
-__global__ static void gelu_backward(int64_t count, const float *dy, const float *x, float *dx)
+__global__ static void gelu_backward(int64_t count, const float *dy, DeviceNumbers x, float *dx)
 {
-    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope<BY_TANH>(x[i]);
+    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope<BY_TANH>(number_at(x, i));
 }
 
-void kernel_gelu_forward(int64_t count, const real *x, real *y)
+void kernel_gelu_forward(int64_t count, Numbers x, Numbers y)
 {
-    launch_for("gelu_forward", count, gelu_forward<false>, count, x, y);
+    launch_for("gelu_forward", count, gelu_forward<false>, count, on_device(x), on_device(y));
 }
 
-void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
+void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx)
 {
-    launch_for("gelu_backward", count, gelu_backward<false>, count, dy, x, dx);
+    launch_for("gelu_backward", count, gelu_backward<false>, count, dy, on_device(x), dx);
 }
 
-void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
+void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y)
 {
-    launch_for("gelu_tanh_forward", count, gelu_forward<true>, count, x, y);
+    launch_for("gelu_tanh_forward", count, gelu_forward<true>, count, on_device(x), on_device(y));
 }
 
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx)
 {
-    launch_for("gelu_tanh_backward", count, gelu_backward<true>, count, dy, x, dx);
+    launch_for("gelu_tanh_backward", count, gelu_backward<true>, count, dy, on_device(x), dx);
 }
 
 /* ---- SwiGLU ---------------------------------------------------------------------------------------------- */
@@ -92,32 +94,35 @@ __device__ static Silu silu_at(float x)
     return {x * open, open * (1 + x * shut)};
 }
 
-__global__ static void swiglu_forward(int64_t count, const float *gate, const float *up, float *y)
+__global__ static void swiglu_forward(int64_t count, DeviceNumbers gate, DeviceNumbers up,
+                                      DeviceNumbers y)
 {
-    FOR_EACH(i, count) y[i] = silu_at(gate[i]).value * up[i];
+    FOR_EACH(i, count) put_number(y, i, silu_at(number_at(gate, i)).value * number_at(up, i));
 }
 
-__global__ static void swiglu_backward(int64_t count, const float *dy, const float *gate,
-                                       const float *up, float *dgate, float *dup)
+__global__ static void swiglu_backward(int64_t count, const float *dy, DeviceNumbers gate,
+                                       DeviceNumbers up, float *dgate, float *dup)
 {
     FOR_EACH(i, count)
     {
-        const Silu silu = silu_at(gate[i]);
+        const Silu silu = silu_at(number_at(gate, i));
         const float d = dy[i];
-        dgate[i] = d * up[i] * silu.slope;
+        dgate[i] = d * number_at(up, i) * silu.slope;
         dup[i] = d * silu.value;
     }
 }
 
-void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
+void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
 {
-    launch_for("swiglu_forward", count, swiglu_forward, count, gate, up, y);
+    launch_for("swiglu_forward", count, swiglu_forward, count, on_device(gate), on_device(up),
+               on_device(y));
 }
 
-void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
-                            real *dgate, real *dup)
+void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
+                            real *dup)
 {
-    launch_for("swiglu_backward", count, swiglu_backward, count, dy, gate, up, dgate, dup);
+    launch_for("swiglu_backward", count, swiglu_backward, count, dy, on_device(gate), on_device(up),
+               dgate, dup);
 }
 
 /* ---- dropout --------------------------------------------------------------------------------------------- */
@@ -165,17 +170,19 @@ __device__ static bool is_kept(int64_t columns, const uint32_t *kept, int64_t i)
 
 template <DropoutOperation OPERATION>
 __global__ static void dropout(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
-                               const float *dy, const float *x, float *y)
+                               const float *dy, DeviceNumbers x, DeviceNumbers y)
 {
     FOR_EACH(i, rows * columns)
     {
         float scaled = 0;
         if (is_kept(columns, kept, i))
-            scaled = (OPERATION == DROPOUT        ? x[i]
-                      : OPERATION == GELU_DROPOUT ? gelu(x[i])
+            scaled = (OPERATION == DROPOUT        ? number_at(x, i)
+                      : OPERATION == GELU_DROPOUT ? gelu(number_at(x, i))
                                                   : dy[i]) *
                      factor;
-        y[i] = OPERATION == GELU_DROPOUT_BACKWARD ? gelu_slope(x[i]) * scaled : scaled;
+        put_number(y, i,
+                   OPERATION == GELU_DROPOUT_BACKWARD ? gelu_slope(number_at(x, i)) * scaled
+                                                      : scaled);
     }
 }
 
@@ -195,12 +202,12 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, const real *x, real *y)
+                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
 {
     const float factor = (float)(1 / (1 - probability));
     launch_for("dropout", rows * columns,
                operation == DROPOUT        ? dropout<DROPOUT>
                : operation == GELU_DROPOUT ? dropout<GELU_DROPOUT>
                                            : dropout<GELU_DROPOUT_BACKWARD>,
-               rows, columns, factor, kept, dy, x, y);
+               rows, columns, factor, kept, dy, on_device(x), on_device(y));
 }

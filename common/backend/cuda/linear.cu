@@ -64,6 +64,17 @@ void kernel_round(int64_t count, const real *x, uint16_t *y)
     launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, x, y);
 }
 
+__global__ static void widen(int64_t count, DeviceNumbers x, float *y)
+{
+    FOR_EACH(i, count) y[i] = number_at(x, i);
+}
+
+void kernel_widen(int64_t count, const uint16_t *x, real *y)
+{
+    const Numbers from = {NULL, (uint16_t *)x};
+    launch_for("widen", count, widen, count, on_device(from), y);
+}
+
 /* ---- products -------------------------------------------------------------------------------------------- */
 
 typedef struct Matrix {
@@ -94,7 +105,7 @@ static cudaDataType_t type_in_16_bits(void)
 /* c [columns,rows] by rows (that is, [rows,columns] by columns) = a · b, added to c if
  * `accumulate`. The numbers of a and b are of this type. */
 static void multiply(cudaDataType_t type, int64_t rows, int64_t columns, int64_t inner, Matrix a,
-                     Matrix b, bool accumulate, real *c)
+                     Matrix b, bool accumulate, Numbers c)
 {
     const float one = 1, kept = accumulate ? 1 : 0;
     if (rows * columns == 0)
@@ -104,7 +115,8 @@ static void multiply(cudaDataType_t type, int64_t rows, int64_t columns, int64_t
         const DeviceCall call;
         check(cublasGemmEx(handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner),
                            &one, a.numbers, type, checked(stride_of(a)), b.numbers, type,
-                           checked(stride_of(b)), &kept, c, CUDA_R_32F, checked(rows),
+                           checked(stride_of(b)), &kept, c.halves ? (void *)c.halves : c.reals,
+                           c.halves ? type : CUDA_R_32F, checked(rows),
                            precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                            CUBLAS_GEMM_DEFAULT));
     }
@@ -122,16 +134,16 @@ bool backend_open_all(void)
     return true;
 }
 
-__global__ static void repeat_row(int64_t rows, int64_t columns, const float *row, float *y)
+__global__ static void repeat_row(int64_t rows, int64_t columns, const float *row, DeviceNumbers y)
 {
-    FOR_EACH(i, rows * columns) y[i] = row[i % columns];
+    FOR_EACH(i, rows * columns) put_number(y, i, row[i % columns]);
 }
 
 static void forward(cudaDataType_t type, int64_t rows, int64_t in, int64_t out, const void *x,
-                    const void *weight, const real *bias, real *y)
+                    const void *weight, const real *bias, Numbers y)
 {
     if (bias)
-        launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
+        launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, on_device(y));
     multiply(type, out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
              bias != NULL, y);
 }
@@ -139,11 +151,11 @@ static void forward(cudaDataType_t type, int64_t rows, int64_t in, int64_t out, 
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    forward(CUDA_R_32F, rows, in, out, x, weight, bias, y);
+    forward(CUDA_R_32F, rows, in, out, x, weight, bias, in_full(y));
 }
 
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, real *y)
+                              const uint16_t *weight, const real *bias, Numbers y)
 {
     forward(type_in_16_bits(), rows, in, out, x, weight, bias, y);
 }
@@ -152,7 +164,7 @@ static void backward_input(cudaDataType_t type, int64_t rows, int64_t in, int64_
                            const void *dy, const void *weight, real *dx, bool accumulate)
 {
     multiply(type, in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
-             accumulate, dx);
+             accumulate, in_full(dx));
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
@@ -171,7 +183,7 @@ static void backward_weight(cudaDataType_t type, int64_t rows, int64_t in, int64
                             const void *dy, const void *x, real *dweight, bool accumulate)
 {
     multiply(type, in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T},
-             accumulate, dweight);
+             accumulate, in_full(dweight));
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,

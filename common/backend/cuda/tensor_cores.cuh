@@ -28,6 +28,37 @@ template <bool FP16> __device__ inline uint16_t to_16_bits(float x)
         return __bfloat16_as_ushort(__float2bfloat16_rn(x));
 }
 
+/** A kernel's argument that may be in 16 bits, and their type. */
+typedef struct DeviceNumbers {
+    float *reals;
+    uint16_t *halves;
+    bool fp16;
+} DeviceNumbers;
+
+/** For a launch. */
+inline DeviceNumbers on_device(Numbers x)
+{
+    return {x.reals, x.halves, backend_products() == FP16};
+}
+
+/** Number i of x. */
+__device__ inline float number_at(DeviceNumbers x, int64_t i)
+{
+    if (x.reals)
+        return x.reals[i];
+    return x.fp16 ? __half2float(__ushort_as_half(x.halves[i]))
+                  : __bfloat162float(__ushort_as_bfloat16(x.halves[i]));
+}
+
+/** Sets number i of y. */
+__device__ inline void put_number(DeviceNumbers y, int64_t i, float value)
+{
+    if (y.reals)
+        y.reals[i] = value;
+    else
+        y.halves[i] = y.fp16 ? to_16_bits<true>(value) : to_16_bits<false>(value);
+}
+
 /** Two rounded numbers in a word. */
 template <bool FP16> __device__ inline uint32_t pair_of(float lower, float upper)
 {

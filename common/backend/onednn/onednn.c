@@ -113,7 +113,8 @@ static void describe_matrices(const Product *p, Layout layout[MATRICES])
     layout[WEIGHTS] = layout_of(dnnl_bf16, p->inner, p->columns, p->b_transposed,
                                 p->b_transposed ? p->inner : p->columns);
     layout[BIAS] = p->bias ? layout_of(dnnl_f32, 1, p->columns, false, p->columns) : NULL;
-    layout[DST] = layout_of(dnnl_f32, p->rows, p->columns, false, p->columns);
+    layout[DST] =
+        layout_of(p->in_16_bits ? dnnl_bf16 : dnnl_f32, p->rows, p->columns, false, p->columns);
 }
 
 static void free_layouts(Layout layout[MATRICES])
@@ -143,8 +144,9 @@ static dnnl_primitive_t prepare(const Product *kind)
 static bool is_same_kind(const Product *p, const Product *q)
 {
     return p->a_transposed == q->a_transposed && p->b_transposed == q->b_transposed &&
-           p->bias == q->bias && p->accumulate == q->accumulate && p->threads == q->threads &&
-           p->rows == q->rows && p->columns == q->columns && p->inner == q->inner;
+           p->bias == q->bias && p->accumulate == q->accumulate && p->in_16_bits == q->in_16_bits &&
+           p->threads == q->threads && p->rows == q->rows && p->columns == q->columns &&
+           p->inner == q->inner;
 }
 
 /** The number of the product's rows that oneDNN multiplies with sizes known in advance. The
@@ -172,7 +174,7 @@ static dnnl_primitive_t prepared_for(const Product *product)
 }
 
 static void multiply_rows(const Product *product, const uint16_t *a, const uint16_t *b,
-                          const float *bias, float *c)
+                          const float *bias, void *c)
 {
     void *const numbers[MATRICES] = {(void *)a, (void *)b, (void *)bias, c};
     static const int names[MATRICES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
@@ -198,16 +200,17 @@ static void multiply_rows(const Product *product, const uint16_t *a, const uint1
 }
 
 static void multiply(const Product *product, const uint16_t *a, const uint16_t *b,
-                     const float *bias, float *c)
+                     const float *bias, Numbers c)
 {
-    const int64_t rows = rows_in_advance(product);
+    const int64_t rows = rows_in_advance(product), done = rows * product->columns;
     Product part = *product;
     part.rows = rows;
     if (rows > 0)
-        multiply_rows(&part, a, b, bias, c);
+        multiply_rows(&part, a, b, bias, c.halves ? (void *)c.halves : c.reals);
     part.rows = product->rows - rows;
     if (part.rows > 0)
-        multiply_rows(&part, a + rows * product->inner, b, bias, c + rows * product->columns);
+        multiply_rows(&part, a + rows * product->inner, b, bias,
+                      c.halves ? (void *)(c.halves + done) : c.reals + done);
 }
 
 /* Always false except on x86-64: elsewhere, oneDNN claims to have all instructions. */

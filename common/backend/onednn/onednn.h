@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/real.h"
+
 /** c [rows,columns] = a [rows,inner] · b [inner,columns], row-major; a transposed factor is stored
  *  as its transpose. */
 typedef struct Product {
     bool a_transposed, b_transposed; /**< stored as its transpose */
     bool bias;                       /**< bias [columns] is added to each row */
     bool accumulate;                 /**< the product is added to c */
+    bool in_16_bits;                 /**< c is in bf16 */
     int64_t rows, columns, inner;    /**< of c; the product sums over inner */
     int threads;                     /**< that the product may use */
 } Product;
@@ -34,10 +37,10 @@ typedef struct OneDnn {
     char version[16]; /**< "2.6.3" */
     /** Call this first. Returns how well this processor supports bf16. */
     Bf16Support (*start)(void);
-    /** a and b are in bf16, bias and c in single precision. Keeps what oneDNN prepares for each
-     *  kind of product on this thread. */
+    /** a and b are in bf16, and the bias in single precision. Keeps what oneDNN prepares for each kind
+     *  of product on this thread. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
-                     const float *bias, float *c);
+                     const float *bias, Numbers c);
     /** Does this processor have AVX-512? With it, oneDNN multiplies most large matrices in
      *  single precision faster than OpenBLAS (see backend/cpu/products.c). */
     bool (*has_avx512)(void);

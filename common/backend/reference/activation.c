@@ -24,16 +24,16 @@ static real gelu_slope(real x)
     return rounded(normal_below(x) + rounded(x * density));
 }
 
-void kernel_gelu_forward(int64_t count, const real *x, real *y)
+void kernel_gelu_forward(int64_t count, Numbers x, Numbers y)
 {
     for (int64_t i = 0; i < count; i++)
-        y[i] = gelu(x[i]);
+        reference_put(y, i, gelu(reference_number(x, i)));
 }
 
-void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
+void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx)
 {
     for (int64_t i = 0; i < count; i++)
-        dx[i] = rounded(dy[i] * gelu_slope(x[i]));
+        dx[i] = rounded(dy[i] * gelu_slope(reference_number(x, i)));
 }
 
 /* ---- the logistic function: GELU by tanh, SwiGLU -------------------------------------------------------- */
@@ -56,62 +56,69 @@ static real twice_u_slope(real x)
     return rounded(rounded(2 * sqrt(2 / M_PI)) * rounded(1 + square));
 }
 
-void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = rounded(x[i] * logistic(twice_u(x[i])));
-}
-
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
+void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y)
 {
     for (int64_t i = 0; i < count; i++) {
-        real u = twice_u(x[i]), below = logistic(u), above = logistic(-u);
-        real bell = rounded(rounded(below * above) * twice_u_slope(x[i]));
-        dx[i] = rounded(dy[i] * rounded(below + rounded(x[i] * bell)));
+        const real at = reference_number(x, i);
+        reference_put(y, i, rounded(at * logistic(twice_u(at))));
     }
 }
 
-void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = rounded(rounded(gate[i] * logistic(gate[i])) * up[i]);
-}
-
-void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
-                            real *dgate, real *dup)
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx)
 {
     for (int64_t i = 0; i < count; i++) {
-        real g = gate[i], d = dy[i], open = logistic(g);
+        const real at = reference_number(x, i);
+        real u = twice_u(at), below = logistic(u), above = logistic(-u);
+        real bell = rounded(rounded(below * above) * twice_u_slope(at));
+        dx[i] = rounded(dy[i] * rounded(below + rounded(at * bell)));
+    }
+}
+
+void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const real g = reference_number(gate, i);
+        reference_put(y, i, rounded(rounded(g * logistic(g)) * reference_number(up, i)));
+    }
+}
+
+void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
+                            real *dup)
+{
+    for (int64_t i = 0; i < count; i++) {
+        real g = reference_number(gate, i), d = dy[i], open = logistic(g);
         real slope = rounded(open * rounded(1 + rounded(g * logistic(-g))));
+        const real times = rounded(d * reference_number(up, i));
         dup[i] = rounded(d * rounded(g * open));
-        dgate[i] = rounded(rounded(d * up[i]) * slope);
+        dgate[i] = rounded(times * slope);
     }
 }
 
 /* ---- rotary positions ------------------------------------------------------------------------------------ */
 
 /** Turns the pairs of one head at one position. */
-static void turn(const Rotary *rotary, Order order, bool back, int64_t position, const real *x,
-                 real *y)
+static void turn(const Rotary *rotary, Order order, bool back, int64_t position, Numbers x,
+                 Numbers y, int64_t at)
 {
     const int64_t half = rotary->head_size / 2;
     for (int64_t k = 0; k < half; k++) {
         const double angle = (double)position * rotary_speed(rotary, k);
         const real c = rounded(cos(angle)), s = rounded(back ? -sin(angle) : sin(angle));
-        const real pair[] = {x[k], x[k + half]}, lower[] = {c, -s}, upper[] = {s, c};
-        y[k] = reference_dot(order, pair, 1, lower, 1);
-        y[k + half] = reference_dot(order, pair, 1, upper, 1);
+        const real pair[] = {reference_number(x, at + k), reference_number(x, at + k + half)},
+                   lower[] = {c, -s}, upper[] = {s, c};
+        reference_put(y, at + k, reference_dot(order, pair, 1, lower, 1));
+        reference_put(y, at + k + half, reference_dot(order, pair, 1, upper, 1));
     }
 }
 
-void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y)
+void kernel_rotary(const Rotary *rotary, bool back, Numbers x, Numbers y)
 {
     const Order order = reference_order(2);
     const int64_t rows = rotary->batch * rotary->positions;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t a = 0; a < rotary->heads; a++) {
             const int64_t at = (r * rotary->heads + a) * rotary->head_size;
-            turn(rotary, order, back, rotary->first + r % rotary->positions, x + at, y + at);
+            turn(rotary, order, back, rotary->first + r % rotary->positions, x, y, at);
         }
 }
 
@@ -148,16 +155,18 @@ static real dropped(int64_t columns, double probability, const uint32_t *kept, i
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, const real *x, real *y)
+                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             const int64_t i = r * columns + c;
-            const real from = operation == DROPOUT        ? x[i]
-                              : operation == GELU_DROPOUT ? gelu(x[i])
+            const real at = reference_number(x, i);
+            const real from = operation == DROPOUT        ? at
+                              : operation == GELU_DROPOUT ? gelu(at)
                                                           : dy[i];
             const real kept_of_it = dropped(columns, probability, kept, r, c, from);
-            y[i] = operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(x[i]) * kept_of_it)
-                                                      : kept_of_it;
+            reference_put(y, i,
+                          operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(at) * kept_of_it)
+                                                             : kept_of_it);
         }
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/real.h"
+#include "backend/backend.h"
 
 /** Is the rounding mode on? Process-wide, because kernels do not take it as an argument: the judge
  *  sets it for whole runs. */
@@ -62,3 +62,21 @@ typedef struct Factor {
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a
  * or b. If `order` is fused, emulates a processor that multiplies and adds with one rounding. */
 void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next);
+
+/** The number that kernel_round() has rounded to x. */
+real reference_decoded(uint16_t x);
+
+/** Number i of x. */
+static inline real reference_number(Numbers x, int64_t i)
+{
+    return x.halves ? reference_decoded(x.halves[i]) : x.reals[i];
+}
+
+/** Sets number i of y. */
+static inline void reference_put(Numbers y, int64_t i, real value)
+{
+    if (y.halves)
+        kernel_round(1, &value, y.halves + i);
+    else
+        y.reals[i] = value;
+}

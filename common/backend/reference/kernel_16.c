@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend/reference/arithmetic.h"
 #include "backend/reference/rounding.h"
 
 static Precision products;
@@ -64,6 +65,17 @@ void kernel_round(int64_t count, const real *x, uint16_t *y)
         y[i] = encoded(format(), x[i]);
 }
 
+void kernel_widen(int64_t count, const uint16_t *x, real *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = decoded(format(), x[i]);
+}
+
+real reference_decoded(uint16_t x)
+{
+    return decoded(format(), x);
+}
+
 /** The factors of a product, as last decoded. */
 static real *factor[2];
 
@@ -76,10 +88,15 @@ static const real *decoded_factor(int which, int64_t count, const uint16_t *x)
 }
 
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, real *y)
+                              const uint16_t *weight, const real *bias, Numbers y)
 {
+    real *full = y.reals ? y.reals : malloc((size_t)(rows * out + 1) * sizeof *full);
     kernel_linear_forward(rows, in, out, decoded_factor(0, rows * in, x),
-                          decoded_factor(1, in * out, weight), bias, y);
+                          decoded_factor(1, in * out, weight), bias, full);
+    if (y.halves) {
+        kernel_round(rows * out, full, y.halves);
+        free(full);
+    }
 }
 
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,

@@ -65,10 +65,10 @@ static inline void call_linear_forward_16(const Comparison *c, bool reference)
     const Factors f = factors_of(c, reference);
     if (reference)
         reference_linear_forward_16(c->rows, c->inner, c->columns, f.a, f.b,
-                                    bias ? t[2].number : NULL, t[3].number);
+                                    bias ? t[2].number : NULL, in_double(t[3].number));
     else
         kernel_linear_forward_16(c->rows, c->inner, c->columns, f.a, f.b, bias ? t[2].single : NULL,
-                                 t[3].single);
+                                 in_full(t[3].single));
     free_factors(f);
 }
 

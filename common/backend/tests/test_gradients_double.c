@@ -129,23 +129,23 @@ static void rms_norm_gradient(double *const x[ARGUMENTS], const double *dy,
 
 static void gelu(double *const x[ARGUMENTS], double *y)
 {
-    kernel_gelu_forward(35, x[0], y);
+    kernel_gelu_forward(35, in_full(x[0]), in_full(y));
 }
 
 static void gelu_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
-    kernel_gelu_backward(35, dy, x[0], dx[0]);
+    kernel_gelu_backward(35, dy, in_full(x[0]), dx[0]);
 }
 
 static void gelu_tanh(double *const x[ARGUMENTS], double *y)
 {
-    kernel_gelu_tanh_forward(35, x[0], y);
+    kernel_gelu_tanh_forward(35, in_full(x[0]), in_full(y));
 }
 
 static void gelu_tanh_gradient(double *const x[ARGUMENTS], const double *dy,
                                double *const dx[ARGUMENTS])
 {
-    kernel_gelu_tanh_backward(35, dy, x[0], dx[0]);
+    kernel_gelu_tanh_backward(35, dy, in_full(x[0]), dx[0]);
 }
 
 static void tanh_by_kernel(double *const x[ARGUMENTS], double *y)
@@ -162,25 +162,25 @@ static void tanh_gradient(double *const x[ARGUMENTS], const double *dy, double *
 
 static void swiglu(double *const x[ARGUMENTS], double *y)
 {
-    kernel_swiglu_forward(35, x[0], x[1], y);
+    kernel_swiglu_forward(35, in_full(x[0]), in_full(x[1]), in_full(y));
 }
 
 static void swiglu_gradient(double *const x[ARGUMENTS], const double *dy,
                             double *const dx[ARGUMENTS])
 {
-    kernel_swiglu_backward(35, dy, x[0], x[1], dx[0], dx[1]);
+    kernel_swiglu_backward(35, dy, in_full(x[0]), in_full(x[1]), dx[0], dx[1]);
 }
 
 static void rotary(double *const x[ARGUMENTS], double *y)
 {
-    kernel_rotary(&ROTARY, false, x[0], y);
+    kernel_rotary(&ROTARY, false, in_full(x[0]), in_full(y));
 }
 
 static void rotary_gradient(double *const x[ARGUMENTS], const double *dy,
                             double *const dx[ARGUMENTS])
 {
     (void)x;
-    kernel_rotary(&ROTARY, true, dy, dx[0]);
+    kernel_rotary(&ROTARY, true, in_full(dy), in_full(dx[0]));
 }
 
 static const uint32_t *kept(void)
@@ -193,25 +193,25 @@ static const uint32_t *kept(void)
 
 static void dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(x[0]), in_full(y));
 }
 
 static void dropout_gradient(double *const x[ARGUMENTS], const double *dy,
                              double *const dx[ARGUMENTS])
 {
     (void)x;
-    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, dy, dx[0]);
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(dy), in_full(dx[0]));
 }
 
 static void gelu_dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
+    kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(x[0]), in_full(y));
 }
 
 static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy,
                                   double *const dx[ARGUMENTS])
 {
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, x[0], dx[0]);
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, in_full(x[0]), in_full(dx[0]));
 }
 
 static void attention_by(const AttentionShape *shape, double *const x[ARGUMENTS], double *y)

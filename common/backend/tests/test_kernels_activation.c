@@ -5,36 +5,36 @@ static void call_gelu_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_forward(t[0].count, t[0].number, t[1].number);
+        reference_gelu_forward(t[0].count, in_double(t[0].number), in_double(t[1].number));
     else
-        kernel_gelu_forward(t[0].count, t[0].single, t[1].single);
+        kernel_gelu_forward(t[0].count, in_full(t[0].single), in_full(t[1].single));
 }
 
 static void call_gelu_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+        reference_gelu_backward(t[0].count, t[0].number, in_double(t[1].number), t[2].number);
     else
-        kernel_gelu_backward(t[0].count, t[0].single, t[1].single, t[2].single);
+        kernel_gelu_backward(t[0].count, t[0].single, in_full(t[1].single), t[2].single);
 }
 
 static void call_gelu_tanh_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_tanh_forward(t[0].count, t[0].number, t[1].number);
+        reference_gelu_tanh_forward(t[0].count, in_double(t[0].number), in_double(t[1].number));
     else
-        kernel_gelu_tanh_forward(t[0].count, t[0].single, t[1].single);
+        kernel_gelu_tanh_forward(t[0].count, in_full(t[0].single), in_full(t[1].single));
 }
 
 static void call_gelu_tanh_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+        reference_gelu_tanh_backward(t[0].count, t[0].number, in_double(t[1].number), t[2].number);
     else
-        kernel_gelu_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
+        kernel_gelu_tanh_backward(t[0].count, t[0].single, in_full(t[1].single), t[2].single);
 }
 
 static void call_tanh_forward(const Comparison *c, bool reference)
@@ -59,20 +59,22 @@ static void call_swiglu_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_swiglu_forward(t[0].count, t[0].number, t[1].number, t[2].number);
+        reference_swiglu_forward(t[0].count, in_double(t[0].number), in_double(t[1].number),
+                                 in_double(t[2].number));
     else
-        kernel_swiglu_forward(t[0].count, t[0].single, t[1].single, t[2].single);
+        kernel_swiglu_forward(t[0].count, in_full(t[0].single), in_full(t[1].single),
+                              in_full(t[2].single));
 }
 
 static void call_swiglu_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_swiglu_backward(t[0].count, t[0].number, t[1].number, t[2].number, t[3].number,
-                                  t[4].number);
+        reference_swiglu_backward(t[0].count, t[0].number, in_double(t[1].number),
+                                  in_double(t[2].number), t[3].number, t[4].number);
     else
-        kernel_swiglu_backward(t[0].count, t[0].single, t[1].single, t[2].single, t[3].single,
-                               t[4].single);
+        kernel_swiglu_backward(t[0].count, t[0].single, in_full(t[1].single), in_full(t[2].single),
+                               t[3].single, t[4].single);
 }
 
 /** An element-wise kernel, and how many of its tensors are arguments and results. */
@@ -137,8 +139,8 @@ START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
             x[i] = (float)(from + (double)i / (COUNT - 1));
             ones[i] = 1;
         }
-        kernel_gelu_forward(COUNT, x, y);
-        kernel_gelu_backward(COUNT, ones, x, slope);
+        kernel_gelu_forward(COUNT, in_full(x), in_full(y));
+        kernel_gelu_backward(COUNT, ones, in_full(x), slope);
         for (int i = 0; i < COUNT; i++) {
             const double a = x[i], below = erfc(-a * root_half) / 2;
             const double exact = a * below,
@@ -163,8 +165,8 @@ START_TEST(gelu_of_infinity_and_nan)
     float *x = tensor_memory(4 * sizeof numbers), *ones = x + 6, *y = x + 12, *slope = x + 18;
     memcpy(x, numbers, sizeof numbers);
     kernel_vector_fill(6, 1, ones);
-    kernel_gelu_forward(6, x, y);
-    kernel_gelu_backward(6, ones, x, slope);
+    kernel_gelu_forward(6, in_full(x), in_full(y));
+    kernel_gelu_backward(6, ones, in_full(x), slope);
     ck_assert(y[0] == INFINITY && isnan(y[2]) && y[3] == 0 && y[4] == 3e38f);
     ck_assert(fabsf(y[1]) < 1e-30f && fabsf(y[5]) < 1e-30f);
     ck_assert(slope[0] == 1 && fabsf(slope[1]) < 1e-30f && isnan(slope[2]) && slope[3] == 0.5f &&
@@ -189,36 +191,51 @@ static void must_be_overwritable(void (*kernel)(int64_t, const real *, const rea
 static void gelu_forward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
     (void)y;
-    kernel_gelu_forward(count, x, z);
+    kernel_gelu_forward(count, in_full(x), in_full(z));
 }
 
 static void gelu_tanh_forward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
     (void)y;
-    kernel_gelu_tanh_forward(count, x, z);
+    kernel_gelu_tanh_forward(count, in_full(x), in_full(z));
+}
+
+static void gelu_backward_of_one(int64_t count, const real *x, const real *y, real *z)
+{
+    kernel_gelu_backward(count, x, in_full(y), z);
+}
+
+static void gelu_tanh_backward_of_one(int64_t count, const real *x, const real *y, real *z)
+{
+    kernel_gelu_tanh_backward(count, x, in_full(y), z);
+}
+
+static void swiglu_forward_of_two(int64_t count, const real *x, const real *y, real *z)
+{
+    kernel_swiglu_forward(count, in_full(x), in_full(y), in_full(z));
 }
 
 static void swiglu_gradient_of_gate(int64_t count, const real *x, const real *y, real *z)
 {
     real *dup = tensor_memory((size_t)count * sizeof *dup);
-    kernel_swiglu_backward(count, x, y, y, z, dup);
+    kernel_swiglu_backward(count, x, in_full(y), in_full(y), z, dup);
     tensor_memory_free(dup);
 }
 
 static void swiglu_gradient_of_up(int64_t count, const real *x, const real *y, real *z)
 {
     real *dgate = tensor_memory((size_t)count * sizeof *dgate);
-    kernel_swiglu_backward(count, x, y, y, dgate, z);
+    kernel_swiglu_backward(count, x, in_full(y), in_full(y), dgate, z);
     tensor_memory_free(dgate);
 }
 
 START_TEST(results_may_be_written_over_arguments)
 {
     must_be_overwritable(gelu_forward_of_one);
-    must_be_overwritable(kernel_gelu_backward);
+    must_be_overwritable(gelu_backward_of_one);
     must_be_overwritable(gelu_tanh_forward_of_one);
-    must_be_overwritable(kernel_gelu_tanh_backward);
-    must_be_overwritable(kernel_swiglu_forward);
+    must_be_overwritable(gelu_tanh_backward_of_one);
+    must_be_overwritable(swiglu_forward_of_two);
     must_be_overwritable(swiglu_gradient_of_gate);
     must_be_overwritable(swiglu_gradient_of_up);
 }
@@ -243,9 +260,9 @@ static void call_rotary(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_rotary(c->rotary, c->accumulate, t[0].number, t[1].number);
+        reference_rotary(c->rotary, c->accumulate, in_double(t[0].number), in_double(t[1].number));
     else
-        kernel_rotary(c->rotary, c->accumulate, t[0].single, t[1].single);
+        kernel_rotary(c->rotary, c->accumulate, in_full(t[0].single), in_full(t[1].single));
 }
 
 START_TEST(rotary_and_its_inverse_match_their_definitions)
@@ -266,8 +283,8 @@ START_TEST(turning_back_in_place_gives_the_numbers_before)
     float *x = tensor_memory((size_t)count * sizeof *x);
     for (int64_t i = 0; i < count; i++)
         x[i] = (float)i;
-    kernel_rotary(r, false, x, x);
-    kernel_rotary(r, true, x, x);
+    kernel_rotary(r, false, in_full(x), in_full(x));
+    kernel_rotary(r, true, in_full(x), in_full(x));
     for (int64_t i = 0; i < count; i++)
         ck_assert_double_eq_tol((double)x[i], (double)i, 1e-6 * (double)count);
     tensor_memory_free(x);

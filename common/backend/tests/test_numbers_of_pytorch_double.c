@@ -23,7 +23,7 @@ START_TEST(forward_gives_the_numbers_of_pytorch)
     const double points[] = {-3, -1, -0.5, 0, 0.5, 1, 3};
     const double gelus[] = {-0.00404969409489031, -0.15865525393145702, -0.15426876936299344, 0,
                             0.34573123063700656,  0.841344746068543,    2.99595030590511};
-    kernel_gelu_forward(7, points, y);
+    kernel_gelu_forward(7, in_full(points), in_full(y));
     check_numbers(7, y, gelus);
 
     const int32_t labels[] = {2, 0};
@@ -57,9 +57,9 @@ START_TEST(kernels_of_language_models_give_the_numbers_of_pytorch)
                             0.34571400982514394,    0.8411919906082768,   2.996362607918227};
     const double gated[] = {-0.2845552390654007, 0.2689414213699951, -0.566311003197218, 0,
                             0.07780741640023182, 0.7310585786300049, -5.7154447609345995};
-    kernel_gelu_tanh_forward(7, points, y);
+    kernel_gelu_tanh_forward(7, in_full(points), in_full(y));
     check_numbers(7, y, gelus);
-    kernel_swiglu_forward(7, points, up, y);
+    kernel_swiglu_forward(7, in_full(points), in_full(up), in_full(y));
     check_numbers(7, y, gated);
 
     const Rotary rotary = {1, 2, 1, 4, 3, {.theta = 100}};
@@ -67,7 +67,7 @@ START_TEST(kernels_of_language_models_give_the_numbers_of_pytorch)
     const double turned[] = {-0.8488724885405782, 1.7629128749205423, 1.1311125046603125,
                              1.068708657885482,   0.7568024953079282, 3.5420196666259565,
                              -0.6536436208636119, -0.6738669610798187};
-    kernel_rotary(&rotary, false, heads, y);
+    kernel_rotary(&rotary, false, in_full(heads), in_full(y));
     check_numbers(8, y, turned);
 }
 END_TEST

@@ -149,6 +149,171 @@ START_TEST(rows_in_16_bits_are_looked_up)
 }
 END_TEST
 
+/* ---- arguments and results of both types ---- */
+
+enum { WIDE = 334, MANY = 77 * WIDE };
+
+/* Numbers in 16 bits, and the same in single precision. */
+typedef struct Both {
+    Numbers narrow, full;
+} Both;
+
+static Both both(const char *name, int64_t count)
+{
+    Both x = {.narrow.halves = tensor_memory((size_t)count * sizeof *x.narrow.halves),
+              .full.reals = tensor_memory((size_t)count * sizeof *x.full.reals)};
+    for (int64_t i = 0; i < count; i++)
+        x.full.reals[i] = (float)sin((double)i * (double)i + (double)name[0]) * 4;
+    kernel_round(count, x.full.reals, x.narrow.halves);
+    kernel_widen(count, x.narrow.halves, x.full.reals);
+    backend_wait();
+    return x;
+}
+
+static void free_both(Both x)
+{
+    tensor_memory_free(x.narrow.halves);
+    tensor_memory_free(x.full.reals);
+}
+
+/* A difference of one rounding; of `beside`, if that was rounded too. */
+static void must_be_rounded(const char *what, int64_t count, Both y, double beside)
+{
+    const double step = precision == FP16 ? 0x1p-11 : 0x1p-8;
+    float *is = tensor_memory((size_t)count * sizeof *is);
+    kernel_widen(count, y.narrow.halves, is);
+    backend_wait();
+    for (int64_t i = 0; i < count; i++) {
+        const double full = (double)y.full.reals[i];
+        ck_assert_msg(fabs((double)is[i] - full) <= 1.01 * step * (fabs(full) + beside) + 0x1p-24,
+                      "%s: number %lld is %g, not %g", what, (long long)i, (double)is[i], full);
+    }
+    tensor_memory_free(is);
+}
+
+START_TEST(numbers_widen_to_what_they_were_rounded_to)
+{
+    if (!choose())
+        return;
+    enum { ALL = 1 << 16 };
+    uint16_t *x = tensor_memory(ALL * sizeof *x), *again = tensor_memory(ALL * sizeof *again);
+    float *y = tensor_memory(ALL * sizeof *y);
+    static double defined[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = (uint16_t)i;
+    kernel_widen(ALL, x, y);
+    kernel_round(ALL, y, again);
+    backend_wait();
+    reference_widen(ALL, x, defined);
+    for (int i = 0; i < ALL; i++)
+        ck_assert_msg(
+            isnan(defined[i]) ? isnan(y[i]) : (double)y[i] == defined[i] && again[i] == x[i],
+            "%x becomes %g instead of %g, and %x", x[i], (double)y[i], defined[i], again[i]);
+    tensor_memory_free(x);
+    tensor_memory_free(again);
+    tensor_memory_free(y);
+}
+END_TEST
+
+START_TEST(a_product_in_16_bits_is_that_in_single_precision_rounded)
+{
+    if (!choose())
+        return;
+    const int64_t rows = PRODUCTS[_i / 2][0], out = PRODUCTS[_i / 2][1], in = PRODUCTS[_i / 2][2];
+    const Both x = both("x", rows * in), w = both("w", out * in), bias = both("b", out),
+               y = both("y", rows * out);
+    const real *shift = _i % 2 ? bias.full.reals : NULL;
+    kernel_linear_forward_16(rows, in, out, x.narrow.halves, w.narrow.halves, shift, y.narrow);
+    kernel_linear_forward_16(rows, in, out, x.narrow.halves, w.narrow.halves, shift, y.full);
+    must_be_rounded("y", rows * out, y, shift ? 4 : 1e-3);
+    free_both(x);
+    free_both(w);
+    free_both(bias);
+    free_both(y);
+}
+END_TEST
+
+START_TEST(operations_in_16_bits_are_those_in_single_precision_rounded)
+{
+    if (!choose())
+        return;
+    const Both x = both("x", MANY), up = both("u", MANY), y = both("y", MANY);
+    const Rotary rotary = {1, 77, 1, WIDE, 3, {.theta = 10000}};
+    uint32_t *kept = tensor_memory((size_t)(MANY / WIDE * dropout_words(WIDE)) * sizeof *kept);
+    for (int64_t i = 0; i < MANY / WIDE * dropout_words(WIDE); i++)
+        kept[i] = (uint32_t)i * 0x9e3779b9U;
+    const struct {
+        const char *what;
+        Numbers x, up, y;
+    } types[] = {{"in 16 bits", x.narrow, up.narrow, y.narrow},
+                 {"in full", x.full, up.full, y.full}};
+    for (int operation = 0; operation < 6; operation++) {
+        for (int t = 0; t < 2; t++) {
+            const Numbers from = types[t].x, to = types[t].y;
+            if (operation == 0)
+                kernel_gelu_forward(MANY, from, to);
+            else if (operation == 1)
+                kernel_gelu_tanh_forward(MANY, from, to);
+            else if (operation == 2)
+                kernel_swiglu_forward(MANY, from, types[t].up, to);
+            else if (operation == 3)
+                kernel_rotary(&rotary, false, from, to);
+            else
+                kernel_dropout(operation == 4 ? DROPOUT : GELU_DROPOUT, MANY / WIDE, WIDE, 0.3,
+                               kept, NULL, from, to);
+        }
+        must_be_rounded((const char *[]){"gelu", "gelu_tanh", "swiglu", "rotary", "dropout",
+                                         "gelu and dropout"}[operation],
+                        MANY, y, 1e-5);
+    }
+    tensor_memory_free(kept);
+    free_both(x);
+    free_both(up);
+    free_both(y);
+}
+END_TEST
+
+START_TEST(gradients_of_numbers_in_16_bits_are_those_of_the_same_numbers)
+{
+    if (!choose())
+        return;
+    const Both x = both("x", MANY), up = both("u", MANY), dy = both("d", MANY);
+    const Both dx[] = {both("1", MANY), both("2", MANY)}, more = both("3", MANY),
+               others = both("4", MANY);
+    const real *const d = dy.full.reals;
+    uint32_t *kept = tensor_memory((size_t)(MANY / WIDE * dropout_words(WIDE)) * sizeof *kept);
+    for (int64_t i = 0; i < MANY / WIDE * dropout_words(WIDE); i++)
+        kept[i] = (uint32_t)i * 0x9e3779b9U;
+    for (int operation = 0; operation < 4; operation++) {
+        for (int t = 0; t < 2; t++) {
+            const Numbers from = t ? x.full : x.narrow, beside = t ? up.full : up.narrow;
+            real *to = dx[t].full.reals;
+            if (operation == 0)
+                kernel_gelu_backward(MANY, d, from, to);
+            else if (operation == 1)
+                kernel_gelu_tanh_backward(MANY, d, from, to);
+            else if (operation == 2)
+                kernel_swiglu_backward(MANY, d, from, beside, to, (t ? more : others).full.reals);
+            else
+                kernel_dropout(GELU_DROPOUT_BACKWARD, MANY / WIDE, WIDE, 0.3, kept, d, from,
+                               dx[t].full);
+        }
+        backend_wait();
+        for (int64_t i = 0; i < MANY; i++) {
+            const double one = (double)dx[0].full.reals[i], other = (double)dx[1].full.reals[i];
+            ck_assert_msg(fabs(one - other) <= 1e-5 * (1 + fabs(other)), "%d: %g, not %g",
+                          operation, one, other);
+            ck_assert(operation != 2 ||
+                      fabs((double)(more.full.reals[i] - others.full.reals[i])) <= 1e-4);
+        }
+    }
+    const Both all[] = {x, up, dy, dx[0], dx[1], more, others};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free_both(all[i]);
+    tensor_memory_free(kept);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 static int threads_of_this_process(void)
@@ -172,7 +337,7 @@ START_TEST(a_rank_of_one_thread_starts_no_other)
     float *x = tensor_memory(2 * 1024 * SIDE * sizeof *x), *y = x + 1024 * SIDE;
     kernel_vector_fill(1024 * SIDE, 1, x);
     uint16_t *ones = rounded_of(1024 * SIDE, x);
-    kernel_linear_forward_16(1024, SIDE, SIDE, ones, ones, NULL, y);
+    kernel_linear_forward_16(1024, SIDE, SIDE, ones, ones, NULL, in_full(y));
     if (kernels_run_on_the_host())
         ck_assert_int_eq(threads_of_this_process(), before);
     tensor_memory_free(x);
@@ -193,6 +358,11 @@ static TCase *all_kernels(const char *name, void (*choose_it)(void))
     tcase_add_test(tests, products_keep_nan_and_infinity);
     tcase_add_test(tests, numbers_round_to_the_nearest_and_ties_to_even);
     tcase_add_test(tests, rows_in_16_bits_are_looked_up);
+    tcase_add_test(tests, numbers_widen_to_what_they_were_rounded_to);
+    tcase_add_loop_test(tests, a_product_in_16_bits_is_that_in_single_precision_rounded, 0,
+                        EACH_TWICE);
+    tcase_add_test(tests, operations_in_16_bits_are_those_in_single_precision_rounded);
+    tcase_add_test(tests, gradients_of_numbers_in_16_bits_are_those_of_the_same_numbers);
     return tests;
 }
 

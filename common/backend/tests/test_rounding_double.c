@@ -61,7 +61,7 @@ START_TEST(products_are_rounded_to_16_bits_but_tf32_is_refused)
         ck_assert(backend_products() == good[i].precision && is_in_16_bits(BF16_LEAST));
         kernel_round(SIDE * SIDE, x, rounded_x);
         kernel_round(SIDE * SIDE, w, rounded_w);
-        kernel_linear_forward_16(SIDE, SIDE, SIDE, rounded_x, rounded_w, NULL, y);
+        kernel_linear_forward_16(SIDE, SIDE, SIDE, rounded_x, rounded_w, NULL, in_full(y));
         ck_assert_double_eq(y[0], good[i].rounded);
         ck_assert(!backend_set_products(TF32, SIDE, &problem));
         ck_assert_str_eq(problem.what, "AMP=tf32 needs a GPU");
@@ -186,11 +186,11 @@ START_TEST(numbers_in_fp16_are_its_own)
     reference_set_products(FP16);
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         uint16_t bits, one_in_16;
-        double y;
+        double y = 0;
         kernel_round(1, &some[i].x, &bits);
         kernel_round(1, &one, &one_in_16);
         ck_assert_int_eq(bits, some[i].bits);
-        kernel_linear_forward_16(1, 1, 1, &bits, &one_in_16, NULL, &y);
+        kernel_linear_forward_16(1, 1, 1, &bits, &one_in_16, NULL, in_full(&y));
         ck_assert_double_eq(y, some[i].near);
     }
     reference_set_products(FP32);

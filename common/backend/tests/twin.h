@@ -8,6 +8,21 @@
 #include "backend/backend.h"
 #include "backend/reference/rounding.h"
 
+#ifdef BALISE_DOUBLE
+typedef Numbers DoubleNumbers;
+#else
+/** The Numbers of a backend in double precision. */
+typedef struct DoubleNumbers {
+    double *reals;
+    uint16_t *halves;
+} DoubleNumbers;
+#endif
+
+static inline DoubleNumbers in_double(const double *x)
+{
+    return (DoubleNumbers){(double *)x, NULL};
+}
+
 void reference_linear_forward(int64_t rows, int64_t in, int64_t out, const double *x,
                               const double *weight, const double *bias, double *y);
 void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, const double *dy,
@@ -15,8 +30,9 @@ void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, cons
 void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const double *dy,
                                       const double *x, double *dweight, bool accumulate);
 void reference_round(int64_t count, const double *x, uint16_t *y);
+void reference_widen(int64_t count, const uint16_t *x, double *y);
 void reference_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                                 const uint16_t *weight, const double *bias, double *y);
+                                 const uint16_t *weight, const double *bias, DoubleNumbers y);
 void reference_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                         const uint16_t *weight, double *dx, bool accumulate);
 void reference_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
@@ -37,20 +53,20 @@ void reference_rms_norm_forward(int64_t rows, int64_t columns, const double *x,
 void reference_rms_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
                                  const double *weight, const double *rstd, double *dx,
                                  bool accumulate, double *dweight);
-void reference_gelu_forward(int64_t count, const double *x, double *y);
-void reference_gelu_backward(int64_t count, const double *dy, const double *x, double *dx);
-void reference_gelu_tanh_forward(int64_t count, const double *x, double *y);
-void reference_gelu_tanh_backward(int64_t count, const double *dy, const double *x, double *dx);
-void reference_swiglu_forward(int64_t count, const double *gate, const double *up, double *y);
-void reference_swiglu_backward(int64_t count, const double *dy, const double *gate,
-                               const double *up, double *dgate, double *dup);
+void reference_gelu_forward(int64_t count, DoubleNumbers x, DoubleNumbers y);
+void reference_gelu_backward(int64_t count, const double *dy, DoubleNumbers x, double *dx);
+void reference_gelu_tanh_forward(int64_t count, DoubleNumbers x, DoubleNumbers y);
+void reference_gelu_tanh_backward(int64_t count, const double *dy, DoubleNumbers x, double *dx);
+void reference_swiglu_forward(int64_t count, DoubleNumbers gate, DoubleNumbers up, DoubleNumbers y);
+void reference_swiglu_backward(int64_t count, const double *dy, DoubleNumbers gate,
+                               DoubleNumbers up, double *dgate, double *dup);
 void reference_tanh_forward(int64_t count, const double *x, double *y);
 void reference_tanh_backward(int64_t count, const double *dy, const double *y, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns,
-                       double probability, const uint32_t *kept, const double *dy, const double *x,
-                       double *y);
-void reference_rotary(const Rotary *rotary, bool back, const double *x, double *y);
+                       double probability, const uint32_t *kept, const double *dy, DoubleNumbers x,
+                       DoubleNumbers y);
+void reference_rotary(const Rotary *rotary, bool back, DoubleNumbers x, DoubleNumbers y);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
                                  const double *v, const int32_t *mask, double *y, double *highest,
                                  double *sums, double *work);

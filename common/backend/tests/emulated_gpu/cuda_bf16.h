@@ -22,6 +22,15 @@ static inline uint16_t __bfloat16_as_ushort(__nv_bfloat16 x)
     return x.bits;
 }
 
+static inline __nv_bfloat16 __ushort_as_bfloat16(uint16_t bits)
+{
+    return {bits};
+}
+static inline float __bfloat162float(__nv_bfloat16 x)
+{
+    return emulated_number(false, x.bits);
+}
+
 struct __nv_bfloat162 {
     __nv_bfloat16 x, y;
 };

@@ -38,6 +38,17 @@ static inline uint16_t __half_as_ushort(__half x)
     return x.bits;
 }
 
+/** The number that these bits represent. */
+float emulated_number(bool fp16, uint16_t bits);
+static inline __half __ushort_as_half(uint16_t bits)
+{
+    return {bits};
+}
+static inline float __half2float(__half x)
+{
+    return emulated_number(true, x.bits);
+}
+
 struct __half2 {
     __half x, y;
 };
@@ -45,6 +56,3 @@ static inline __half2 __floats2half2_rn(float x, float y)
 {
     return {__float2half_rn(x), __float2half_rn(y)};
 }
-
-/** The number that these bits represent. */
-float emulated_number(bool fp16, uint16_t bits);

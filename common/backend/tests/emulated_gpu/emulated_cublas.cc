@@ -1,6 +1,6 @@
 /* See cublas_v2.h. */
 #include "cublas_v2.h"
-#include "cuda_fp16.h"
+#include "cuda_bf16.h"
 
 #include <cblas.h>
 #include <vector>
@@ -56,7 +56,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag,
                             void *c, cudaDataType_t c_type, int c_stride,
                             cublasComputeType_t compute, cublasGemmAlgo_t)
 {
-    if (c_type != CUDA_R_32F || a_type != b_type ||
+    if ((c_type != CUDA_R_32F && c_type != a_type) || a_type != b_type ||
         (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && a_type != CUDA_R_32F))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const void *matrix : {a, b, static_cast<const void *>(c)})
@@ -65,14 +65,19 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag,
                 kept = *static_cast<const float *>(beta);
     const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     emulated_later(handle->stream, [=] {
-        std::vector<float> a_room, b_room;
+        std::vector<float> a_room, b_room, c_room;
+        const float *in_full = single(c, c_type, false, c_stride, columns, &c_room);
         cblas_sgemm(
             CblasColMajor, a_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans,
             b_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans, rows, columns, inner, scale,
             single(a, a_type, tf32, a_stride, a_flag == CUBLAS_OP_T ? rows : inner, &a_room),
             a_stride,
             single(b, b_type, tf32, b_stride, b_flag == CUBLAS_OP_T ? inner : columns, &b_room),
-            b_stride, kept, static_cast<float *>(c), c_stride);
+            b_stride, kept, const_cast<float *>(in_full), c_stride);
+        uint16_t *const halves = static_cast<uint16_t *>(c);
+        for (size_t i = 0; i < c_room.size(); i++)
+            halves[i] = c_type == CUDA_R_16F ? __half_as_ushort(__float2half_rn(c_room[i]))
+                                             : __bfloat16_as_ushort(__float2bfloat16_rn(c_room[i]));
     });
     return CUBLAS_STATUS_SUCCESS;
 }
