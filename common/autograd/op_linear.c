@@ -183,7 +183,7 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
 static bool is_read_in_16_bits(const Tensor *weight)
 {
     const Parameter *p = weight->parameter;
-    return p && !p->is_table && p->shape.rank == 2 &&
+    return p && !p->is_table && p->twin < 0 && p->shape.rank == 2 &&
            !(p->placement.kind == SHARD && p->placement.dim == 1);
 }
 

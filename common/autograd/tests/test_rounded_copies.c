@@ -236,6 +236,19 @@ START_TEST(what_is_multiplied_next_is_kept_in_16_bits)
 }
 END_TEST
 
+START_TEST(logits_are_reals_on_the_stage_that_has_only_a_copy_of_the_table)
+{
+    if (!choose())
+        return;
+    Tensor *table, *down;
+    Model *model = inner_layer(&table, &down);
+    table->parameter->twin = 0;
+    ck_assert_int_eq(linear(numbers("x", ROWS, IN), table)->dtype, REAL);
+    next_step(1);
+    model_free(model);
+}
+END_TEST
+
 START_TEST(numbers_in_16_bits_become_reals_where_an_operation_needs_them)
 {
     if (!choose())
@@ -273,6 +286,7 @@ Suite *suite(void)
     tcase_add_test(tests, attention_keeps_its_arguments_in_16_bits);
     tcase_add_test(tests, a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed);
     tcase_add_test(tests, what_is_multiplied_next_is_kept_in_16_bits);
+    tcase_add_test(tests, logits_are_reals_on_the_stage_that_has_only_a_copy_of_the_table);
     tcase_add_test(tests, numbers_in_16_bits_become_reals_where_an_operation_needs_them);
     suite_add_tcase(s, tests);
     return s;
