@@ -2,11 +2,18 @@
 #include "autograd/tape.h"
 #include "base/spans.h"
 
+bool takes_16_bits(const Tensor *x)
+{
+    return x->producer && x->producer->takes_16_bits;
+}
+
 void gradient_add(Tensor *x, Tensor *d)
 {
     if (!x->needs_gradient)
         return;
     int64_t count = tensor_count(x);
+    if (x->gradient || !takes_16_bits(x))
+        ready(d);
     if (x->parameter) {
         bool accumulate;
         Tensor *room = gradient_room(x, &accumulate);
@@ -15,7 +22,7 @@ void gradient_add(Tensor *x, Tensor *d)
         x->gradient = tape_view(x->tape, d, d->placement);
         x->gradient->kept = true;
     } else {
-        unshare(x->gradient);
+        unshare(ready(x->gradient));
         kernel_vector_accumulate(count, reals(d), reals(x->gradient));
     }
 }
@@ -33,7 +40,7 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
     }
     *accumulate = x->gradient != NULL;
     if (*accumulate)
-        unshare(x->gradient);
+        unshare(ready(x->gradient));
     else
         x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
     x->gradient->kept = true;
@@ -65,10 +72,15 @@ Tensor *gradient_sum(Tensor *x)
     return room;
 }
 
+Tensor *gradient_like(Tensor *dy, const Tensor *x)
+{
+    return x->dtype == HALF ? rounded_copy(dy->tape, dy) : ready(dy);
+}
+
 Tensor *gradient_over(Tensor *dy, Placement placement)
 {
     return dy->buffer->references == 1 ? tape_view(dy->tape, dy, placement)
-                                       : tape_tensor(dy->tape, REAL, dy->shape, placement);
+                                       : tape_tensor(dy->tape, dy->dtype, dy->shape, placement);
 }
 
 /* The operations that read the output come later on the tape, so their backward has finished. */

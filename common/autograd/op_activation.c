@@ -5,8 +5,11 @@
 
 static void gelu_tanh_gradient(Node *node, Tensor *dy)
 {
-    Tensor *x = node->saved[0], *dx = gradient_over(dy, x->placement);
-    kernel_gelu_tanh_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
+    Tensor *x = node->saved[0];
+    dy = gradient_like(dy, x);
+    Tensor *dx = gradient_over(dy, x->placement);
+    kernel_gelu_tanh_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
+                              reals_or_halves(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -20,7 +23,7 @@ static void gelu_tanh_compute(Node *node)
 
 Tensor *gelu_tanh(Tensor *x)
 {
-    must_be_real("gelu_tanh", x);
+    must_not_be_ids("gelu_tanh", x);
     Tape *tape = tape_of("gelu_tanh", x, NULL);
     Tensor *y = tape_tensor(tape, available(x)->dtype, x->shape,
                             place_result(tape, PLACE_NOT_PARTIAL, "gelu_tanh", x, NULL, LAST));
@@ -29,6 +32,7 @@ Tensor *gelu_tanh(Tensor *x)
     if (node) {
         node_keep(node, 0, x);
         node->compute = gelu_tanh_compute;
+        node->takes_16_bits = true;
     }
     return y;
 }
@@ -36,10 +40,11 @@ Tensor *gelu_tanh(Tensor *x)
 static void swiglu_gradient(Node *node, Tensor *dy)
 {
     Tensor *gate = node->saved[0], *up = node->saved[1];
-    Tensor *dup = tape_tensor(dy->tape, REAL, up->shape, up->placement);
+    dy = gradient_like(dy, gate);
+    Tensor *dup = tape_tensor(dy->tape, up->dtype, up->shape, up->placement);
     Tensor *dgate = gradient_over(dy, gate->placement);
-    kernel_swiglu_backward(tensor_count(gate), reals(dy), reals_or_halves(gate),
-                           reals_or_halves(up), reals(dgate), reals(dup));
+    kernel_swiglu_backward(tensor_count(gate), reals_or_halves(dy), reals_or_halves(gate),
+                           reals_or_halves(up), reals_or_halves(dgate), reals_or_halves(dup));
     gradient_add(node->input[0], dgate);
     gradient_add(node->input[1], dup);
 }
@@ -54,8 +59,8 @@ static void swiglu_compute(Node *node)
 
 Tensor *swiglu(Tensor *gate, Tensor *up)
 {
-    must_be_real("swiglu", gate);
-    must_be_real("swiglu", up);
+    must_not_be_ids("swiglu", gate);
+    must_not_be_ids("swiglu", up);
     if (!shape_equal(gate->shape, up->shape))
         misuse("both must have the same shape", "swiglu: %s and %s", TENSOR_TEXT(gate),
                TENSOR_TEXT(up));
@@ -74,6 +79,7 @@ Tensor *swiglu(Tensor *gate, Tensor *up)
         node_keep(node, 0, gate);
         node_keep(node, 1, up);
         node->compute = swiglu_compute;
+        node->takes_16_bits = true;
     }
     return y;
 }

@@ -14,17 +14,14 @@ static void attention_gradient(Node *node, Tensor *dy)
     Tape *tape = dy->tape;
     Tensor *const *x = node->saved + 2, *dx[3];
     for (int i = 0; i < 3; i++)
-        dx[i] = tape_tensor(tape, REAL, x[i]->shape, x[i]->placement);
+        dx[i] = tape_tensor(tape, x[i]->dtype, x[i]->shape, x[i]->placement);
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     const int32_t *mask = node->saved[0] ? ints(node->saved[0]) : NULL;
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    if (kernel_attention_is_in_16_bits(shape))
-        kernel_attention_backward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), mask, highest,
-                                     sums, halves(rounded_copy(tape, dy)), reals(dx[0]),
-                                     reals(dx[1]), reals(dx[2]), reals(work));
-    else
-        kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), mask, highest, sums,
-                                  reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
+    kernel_attention_backward(shape, reals_or_halves(x[0]), reals_or_halves(x[1]),
+                              reals_or_halves(x[2]), mask, highest, sums,
+                              reals_or_halves(gradient_like(dy, x[0])), reals_or_halves(dx[0]),
+                              reals_or_halves(dx[1]), reals_or_halves(dx[2]), reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);
 }
@@ -70,9 +67,9 @@ static void check_mask(const char *function, const Tensor *k, Tensor *mask)
 static void check_arguments(const char *function, bool causal, Tensor *q, Tensor *k, Tensor *v,
                             Tensor *mask, int heads, float factor)
 {
-    must_be_real(function, q);
-    must_be_real(function, k);
-    must_be_real(function, v);
+    must_not_be_ids(function, q);
+    must_not_be_ids(function, k);
+    must_not_be_ids(function, v);
     check_heads(function, causal, q, k, v, heads);
     if (mask)
         check_mask(function, k, mask);
@@ -86,8 +83,9 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
                             Tensor *v, Tensor *mask)
 {
     Tape *tape = tape_of(function, q, k);
-    Tensor *y =
-        tape_tensor(tape, REAL, q->shape, place_result(tape, PLACE_ALIKE, function, q, k, LAST));
+    const bool in_16_bits = kernel_attention_is_in_16_bits(shape);
+    Tensor *y = tape_tensor(tape, in_16_bits ? HALF : REAL, q->shape,
+                            place_result(tape, PLACE_ALIKE, function, q, k, LAST));
     int64_t rows = shape->batch * shape->heads * shape->positions;
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
@@ -95,13 +93,10 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
     const int32_t *shown = mask ? ints(mask) : NULL;
     Tensor *x[] = {q, k, v};
     for (int i = 0; i < 3; i++)
-        x[i] = kernel_attention_is_in_16_bits(shape) ? rounded_copy(tape, x[i]) : ready(x[i]);
-    if (kernel_attention_is_in_16_bits(shape))
-        kernel_attention_forward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), shown,
-                                    reals(y), highest, sums, reals(work));
-    else
-        kernel_attention_forward(shape, reals(x[0]), reals(x[1]), reals(x[2]), shown, reals(y),
-                                 highest, sums, reals(work));
+        x[i] = in_16_bits ? rounded_copy(tape, x[i]) : ready(x[i]);
+    kernel_attention_forward(shape, reals_or_halves(x[0]), reals_or_halves(x[1]),
+                             reals_or_halves(x[2]), shown, reals_or_halves(y), highest, sums,
+                             reals(work));
     tape_release_value(work);
     tape->next = (Attributes){
         {{N_("heads"), .number = shape->heads}, {N_("factor"), .number = shape->factor}}};
@@ -115,6 +110,7 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
                "%s: a gradient is needed, but q %s has fewer positions than k %s", function,
                TENSOR_TEXT(q), TENSOR_TEXT(k));
     node->with.attention = *shape;
+    node->takes_16_bits = true;
     if (mask)
         node_keep(node, 0, mask);
     node_keep(node, 1, kept);

@@ -8,14 +8,15 @@ static void add_bias_gradient(Node *node, Tensor *dy)
     Tensor *bias = node->input[1], *db = gradient_sum(bias);
     const int64_t columns = shape_last(dy->shape);
     if (db)
-        kernel_linear_backward_bias(tensor_count(dy) / columns, columns, reals(dy), reals(db));
+        kernel_linear_backward_bias(tensor_count(dy) / columns, columns, reals_or_halves(dy),
+                                    reals(db));
     gradient_add(node->input[0], dy);
 }
 
 Tensor *add_bias(Tensor *x, Tensor *bias)
 {
-    must_be_real("add_bias", x);
-    must_be_real("add_bias", bias);
+    must_not_be_ids("add_bias", x);
+    must_not_be_ids("add_bias", bias);
     if (bias->shape.rank != 1 || x->shape.rank < 1 || shape_last(x->shape) != bias->shape.size[0])
         misuse("a bias has one number for each column of x",
                "add_bias: the bias %s does not fit x %s", TENSOR_TEXT(bias), TENSOR_TEXT(x));
@@ -26,7 +27,8 @@ Tensor *add_bias(Tensor *x, Tensor *bias)
     mark_by_positions(tape, x, &bias, 1);
     Tensor *zeros = tape_tensor(tape, INT32, SHAPE(rows), whole());
     backend_set_bytes(ints(zeros), 0, rows * (int64_t)sizeof(int32_t));
-    kernel_lookup_forward(rows, columns, ints(zeros), reals(ready(bias)), reals(y));
+    kernel_lookup_forward(rows, columns, ints(zeros), reals_or_halves(ready(bias)),
+                          reals_or_halves(y));
     kernel_vector_accumulate(tensor_count(x), reals(ready(x)), reals(y));
     tape_operation(tape, "add_bias", add_bias_gradient, y, 2, (Tensor *[]){x, bias});
     return y;

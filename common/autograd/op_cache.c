@@ -4,7 +4,7 @@
 
 Tensor *append_rows(const Tensor *cache, Tensor *x)
 {
-    must_be_real("append_rows", x);
+    must_not_be_ids("append_rows", x);
     Tape *tape = x->tape;
     const int64_t past = tape->batch.past, rows = x->shape.size[1], width = shape_last(x->shape);
     if (tape->recording)

@@ -25,7 +25,7 @@ static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
 {
     group_must_exist(group, function);
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     Tape *tape = tape_of(function, x, NULL);
     tape->exchanges++;
     return tape;

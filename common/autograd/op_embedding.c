@@ -29,7 +29,7 @@ static void check_ids(Tensor *ids, const Tensor *weight)
 
 Tensor *lookup(Tensor *ids, Tensor *weight)
 {
-    must_be_real("lookup", weight);
+    must_not_be_ids("lookup", weight);
     if (!ids)
         misuse("pass the ids on unchanged", "lookup: there are no ids");
     check_ids(ids, weight);
@@ -42,8 +42,8 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
     shape.size[shape.rank++] = weight->shape.size[1];
     Tensor *y =
         tape_tensor(tape, REAL, shape, place_result(tape, PLACE_LOOKUP, "lookup", ids, weight, 0));
-    kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids), reals(ready(weight)),
-                          reals(y));
+    kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids),
+                          reals_or_halves(ready(weight)), reals_or_halves(y));
     if (weight->parameter)
         weight->parameter->is_table = true;
     Node *node = tape_operation(tape, "lookup", lookup_gradient, y, 2, (Tensor *[]){ids, weight});
@@ -79,7 +79,8 @@ static Tensor *rows_at(Tensor *x, Tensor *numbers)
     const int64_t count = tensor_count(numbers), columns = shape_last(x->shape);
     Tensor *y = tape_tensor(tape, REAL, SHAPE(1, count, columns),
                             place_result(tape, PLACE_ALL_OF_X, "rows_at", x, NULL, LAST));
-    kernel_lookup_forward(count, columns, ints(numbers), reals(ready(x)), reals(y));
+    kernel_lookup_forward(count, columns, ints(numbers), reals_or_halves(ready(x)),
+                          reals_or_halves(y));
     Node *node = tape_operation(tape, "rows_at", rows_gradient, y, 1, &x);
     if (node)
         node_keep(node, 0, numbers);

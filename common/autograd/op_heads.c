@@ -15,7 +15,7 @@ static void rotary_gradient(Node *node, Tensor *dy)
 
 Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
 {
-    must_be_real("rotary", x);
+    must_not_be_ids("rotary", x);
     must_have_heads("rotary", x, heads);
     if (x->shape.size[2] / heads % 2)
         misuse("rotary positions rotate pairs of numbers",
@@ -34,8 +34,10 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
                                {N_("first position"), .number = (double)first},
                                {"theta", .number = angles.theta}}};
     Node *node = tape_operation(tape, "rotary", rotary_gradient, y, 1, &x);
-    if (node)
+    if (node) {
         node->with.rotary = turn;
+        node->takes_16_bits = true;
+    }
     return y;
 }
 
@@ -59,7 +61,7 @@ static void repeat_heads_gradient(Node *node, Tensor *dy)
 
 Tensor *repeat_heads(Tensor *x, int heads, int times)
 {
-    must_be_real("repeat_heads", x);
+    must_not_be_ids("repeat_heads", x);
     must_have_heads("repeat_heads", x, heads);
     if (times < 1)
         misuse("it is the number of query heads that share a key-value head",

@@ -35,7 +35,7 @@ static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
     if (!backend_looks_for_zeros())
         return use;
     Tensor *index = tape_tensor(dy->tape, INT32, SHAPE(use.rows), whole());
-    use.count = kernel_rows_in_use(use.rows, columns, reals(dy), ints(index));
+    use.count = kernel_rows_in_use(use.rows, columns, reals_or_halves(dy), ints(index));
     use.index = use.count < use.rows ? ints(index) : NULL;
     return use;
 }
@@ -45,10 +45,8 @@ static Tensor *rows_taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape
     if (!use->index)
         return x;
     Tensor *rows = tape_tensor(tape, x->dtype, SHAPE(use->count, columns), whole());
-    if (x->dtype != REAL)
-        kernel_lookup_forward_16(use->count, columns, use->index, halves(x), halves(rows));
-    else
-        kernel_lookup_forward(use->count, columns, use->index, reals(x), reals(rows));
+    kernel_lookup_forward(use->count, columns, use->index, reals_or_halves(x),
+                          reals_or_halves(rows));
     return rows;
 }
 
@@ -58,38 +56,47 @@ static Tensor *factor(Tape *tape, Tensor *x, bool in_16_bits)
     return in_16_bits ? rounded_copy(tape, x) : ready(x);
 }
 
-static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
-                           const Tensor *weight, Tensor *dx, bool accumulate, Tape *tape)
+/* Where the gradient of x is written; if *accumulate, it is added. */
+static Tensor *room_for(Tensor *x, bool in_16_bits, bool *accumulate)
 {
+    if (!in_16_bits || x->gradient || !takes_16_bits(x))
+        return gradient_room(x, accumulate);
+    *accumulate = false;
+    gradient_add(x, tape_tensor(x->tape, HALF, x->shape, x->placement));
+    return x->gradient;
+}
+
+static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
+                           const Tensor *weight, Tensor *x, Tape *tape)
+{
+    const bool all = !use->index && use->count > 0;
+    bool accumulate;
+    Tensor *dx = room_for(x, all && dy->dtype == HALF, &accumulate);
+    if (!dx)
+        return;
     Tensor *rows = use->index ? tape_tensor(tape, REAL, SHAPE(use->count, in), whole()) : dx;
-    const bool adds = accumulate && !use->index;
-    if (use->count > 0 && dy->dtype == ROUNDED)
-        kernel_linear_backward_input_16(use->count, in, out, halves(dy), halves(weight),
-                                        reals(rows), adds);
-    else if (use->count > 0)
-        kernel_linear_backward_input(use->count, in, out, reals(dy), reals(weight), reals(rows),
-                                     adds);
-    if (!use->index && use->count > 0)
+    if (use->count > 0)
+        kernel_linear_backward_input(use->count, in, out, reals_or_halves(dy),
+                                     reals_or_halves(weight), reals_or_halves(rows),
+                                     accumulate && !use->index);
+    if (all)
         return;
     if (!accumulate) /* also without outputs: the last rank may hold no row of a vocabulary */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
-    if (use->index)
+    if (use->index) {
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
-    if (use->index)
         tape_release_value(rows);
+    }
 }
 
 static void weight_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
                             const Tensor *x, Tensor *dw, bool accumulate)
 {
-    if (use->count == 0 && !accumulate)
+    if (use->count > 0)
+        kernel_linear_backward_weight(use->count, in, out, reals_or_halves(dy), reals_or_halves(x),
+                                      reals(dw), accumulate);
+    else if (!accumulate)
         kernel_vector_fill(tensor_count(dw), 0, reals(dw));
-    else if (use->count > 0 && dy->dtype == ROUNDED)
-        kernel_linear_backward_weight_16(use->count, in, out, halves(dy), halves(x), reals(dw),
-                                         accumulate);
-    else if (use->count > 0)
-        kernel_linear_backward_weight(use->count, in, out, reals(dy), reals(x), reals(dw),
-                                      accumulate);
 }
 
 static void linear_backward(Node *node, Tensor *dy)
@@ -101,12 +108,10 @@ static void linear_backward(Node *node, Tensor *dy)
     RowsInUse use = rows_in_use(dy, out);
     Tape *tape = dy->tape;
     Tensor *rows = rows_taken(&use, dy, out, tape);
-    const bool in_16_bits = node->saved[1]->dtype == ROUNDED;
+    const bool in_16_bits = node->saved[1]->dtype == HALF;
     const Tensor *left = factor(tape, rows, in_16_bits);
     bool accumulate;
-    Tensor *dx = gradient_room(x, &accumulate);
-    if (dx)
-        input_gradient(&use, in, out, left, node->saved[1], dx, accumulate, tape);
+    input_gradient(&use, in, out, left, node->saved[1], x, tape);
     Tensor *dw = gradient_room(weight, &accumulate);
     if (dw)
         weight_gradient(&use, in, out, left,
@@ -114,7 +119,7 @@ static void linear_backward(Node *node, Tensor *dy)
                         accumulate);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)
-        kernel_linear_backward_bias(use.count, out, reals(rows), reals(db));
+        kernel_linear_backward_bias(use.count, out, reals_or_halves(rows), reals(db));
 }
 
 static bool is_split_by_inputs(const Tensor *weight)
@@ -189,8 +194,8 @@ static bool is_read_in_16_bits(const Tensor *weight)
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
 {
-    must_be_real("linear", x);
-    must_be_real("linear", weight);
+    must_not_be_ids("linear", x);
+    must_not_be_ids("linear", weight);
     check_linear(x, weight, bias);
     Tape *tape = tape_of("linear", x, weight);
     must_be_cut_evenly(tape, "linear", weight);
@@ -206,16 +211,14 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
         y->undivided = weight->undivided;
     Tensor *left = factor(tape, x, in_16_bits), *right = factor(tape, weight, in_16_bits);
     const real *shift = bias ? reals(ready(bias)) : NULL;
-    if (in_16_bits)
-        kernel_linear_forward_16(rows, in, out, halves(left), halves(right), shift,
-                                 reals_or_halves(y));
-    else
-        kernel_linear_forward(rows, in, out, reals(left), reals(right), shift, reals(y));
+    kernel_linear_forward(rows, in, out, reals_or_halves(left), reals_or_halves(right), shift,
+                          reals_or_halves(y));
     Node *node =
         tape_operation(tape, "linear", linear_backward, y, 3, (Tensor *[]){x, weight, bias});
     if (node) {
         node_keep_or_compute(node, 0, can_be_computed(x) ? x : left);
         node_keep(node, 1, right);
+        node->takes_16_bits = true;
     }
     return y;
 }

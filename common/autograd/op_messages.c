@@ -11,7 +11,7 @@ static const Placement unknown = {UNKNOWN, 0};
  * buffer. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 {
-    must_be_real("slice", x);
+    must_not_be_ids("slice", x);
     Tape *tape = tape_of("slice", x, NULL);
     if (begin < 0 || begin > end || end > tensor_count(x))
         misuse("begin is the first number of the slice, and end is one past its last number; if "
@@ -31,8 +31,8 @@ Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 
 void accumulate(Tensor *sum, Tensor *x)
 {
-    must_be_real("accumulate", sum);
-    must_be_real("accumulate", x);
+    must_not_be_ids("accumulate", sum);
+    must_not_be_ids("accumulate", x);
     if (tensor_count(sum) != tensor_count(x))
         misuse("chunks of a tensor may have different sizes: add each chunk to the one with the "
                "same number",
@@ -50,7 +50,7 @@ void accumulate(Tensor *sum, Tensor *x)
 static real *exchanged(const char *function, const Group *group, Tensor *x, int other)
 {
     group_must_exist(group, function);
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     if (other < 0 || other >= group_size(group))
         misuse(
             "ranks are numbered from 0 within a group (group_rank), not in the world; in a ring, rank 0 "

@@ -42,7 +42,7 @@ static void layer_norm_compute(Node *node)
 
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 {
-    must_be_real("layer_norm", x);
+    must_not_be_ids("layer_norm", x);
     must_fit("layer_norm", x, weight);
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("layer_norm", x, weight);
@@ -89,7 +89,7 @@ static void rms_norm_compute(Node *node)
 
 Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
 {
-    must_be_real("rms_norm", x);
+    must_not_be_ids("rms_norm", x);
     must_fit("rms_norm", x, weight);
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("rms_norm", x, weight);

@@ -71,7 +71,7 @@ static Tensor *taken(const char *function, Tensor *x, int dim, int64_t k, int64_
 
 Tensor *part(Tensor *x, int dim, int k, int n)
 {
-    must_be_real("part", x);
+    must_not_be_ids("part", x);
     const Tape *tape = tape_of("part", x, NULL);
     dim = shape_dim("part", x->shape, dim);
     must_divide("part", x, dim, n);
@@ -89,7 +89,7 @@ Tensor *part(Tensor *x, int dim, int k, int n)
 
 Tensor *take(Tensor *x, int dim, int i)
 {
-    must_be_real("take", x);
+    must_not_be_ids("take", x);
     const Tape *tape = tape_of("take", x, NULL);
     dim = shape_dim("take", x->shape, dim);
     if (i < 0 || i >= x->shape.size[dim])

@@ -8,8 +8,11 @@
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {
-    Tensor *x = node->saved[0], *dx = gradient_over(dy, x->placement);
-    kernel_gelu_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
+    Tensor *x = node->saved[0];
+    dy = gradient_like(dy, x);
+    Tensor *dx = gradient_over(dy, x->placement);
+    kernel_gelu_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
+                         reals_or_halves(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -23,7 +26,7 @@ static void gelu_compute(Node *node)
 
 Tensor *gelu(Tensor *x)
 {
-    must_be_real("gelu", x);
+    must_not_be_ids("gelu", x);
     Tape *tape = tape_of("gelu", x, NULL);
     Tensor *y =
         tape_later(tape, x->shape, place_result(tape, PLACE_NOT_PARTIAL, "gelu", x, NULL, LAST));
@@ -32,6 +35,7 @@ Tensor *gelu(Tensor *x)
     if (node) {
         node_keep(node, 0, x);
         node->compute = gelu_compute;
+        node->takes_16_bits = true;
     } else {
         tape_allocate(y);
         kernel_gelu_forward(tensor_count(x), reals_or_halves(x), reals_or_halves(y));
@@ -57,9 +61,11 @@ static const uint32_t *kept_of(const Node *node)
 static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
-    Tensor *dx = gradient_over(dy, dy->placement), *x = node->saved[1];
+    Tensor *x = node->saved[1];
+    dy = x ? gradient_like(dy, x) : dy;
+    Tensor *dx = gradient_over(dy, dy->placement);
     kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability,
-                   kept_of(node), x ? reals(dy) : NULL, reals_or_halves(x ? x : dy),
+                   kept_of(node), reals_or_halves(dy), reals_or_halves(x ? x : dy),
                    reals_or_halves(dx));
     gradient_add(node->input[0], dx);
 }
@@ -70,7 +76,7 @@ static void gelu_dropout_compute(Node *node)
     int64_t columns = shape_last(y->shape), rows = tensor_count(y) / columns;
     y->dtype = node->saved[1]->dtype;
     tape_allocate(y);
-    kernel_dropout(GELU_DROPOUT, rows, columns, node->with.probability, kept_of(node), NULL,
+    kernel_dropout(GELU_DROPOUT, rows, columns, node->with.probability, kept_of(node), (Numbers){0},
                    reals_or_halves(node->saved[1]), reals_or_halves(y));
 }
 
@@ -94,7 +100,7 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
 
 Tensor *dropout_with(Tensor *x, const char *name, double probability)
 {
-    must_be_real("dropout", x);
+    must_not_be_ids("dropout", x);
     Tape *tape = tape_of("dropout", x, NULL);
     if (!tape->batch.training || probability == 0)
         return x;
@@ -110,7 +116,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tensor *from = fused ? x->producer->input[0] : x,
            *read = fused ? x->producer->saved[0] : available(x);
     Tensor *y = tape_tensor(tape, read->dtype, x->shape, x->placement);
-    kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, NULL,
+    kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, (Numbers){0},
                    reals_or_halves(read), reals_or_halves(y));
     tape->next =
         (Attributes){{{N_("name"), .text = name}, {N_("probability"), .number = probability}}};
@@ -118,6 +124,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
                                 y, 1, &from);
     if (node) {
         node->with.probability = probability;
+        node->takes_16_bits = true;
         node_keep(node, 0, kept);
     }
     if (node && fused) {
@@ -137,8 +144,8 @@ static void add_gradient(Node *node, Tensor *dy)
 
 Tensor *add(Tensor *x, Tensor *y)
 {
-    must_be_real("add", x);
-    must_be_real("add", y);
+    must_not_be_ids("add", x);
+    must_not_be_ids("add", y);
     if (!shape_equal(x->shape, y->shape))
         misuse("both must have the same shape", "add: %s and %s", TENSOR_TEXT(x), TENSOR_TEXT(y));
     Tape *tape = tape_of("add", x, y);
@@ -161,7 +168,7 @@ static void first_token_gradient(Node *node, Tensor *dy)
 
 Tensor *first_token(Tensor *x)
 {
-    must_be_real("first_token", x);
+    must_not_be_ids("first_token", x);
     if (x->shape.rank != 3)
         misuse("it takes [B,S,H]", "first_token: x %s", TENSOR_TEXT(x));
     Tape *tape = tape_of("first_token", x, NULL);

@@ -13,7 +13,7 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
     if (!segment)
         misuse("pass on the segment that your function was given", "%s: the segment is NULL",
                function);
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     Tape *tape = tape_of(function, x, NULL);
     if (tape->call && tape->call->segment.layer != segment->layer)
         misplaced("pass on the segment that your function was given, and keep none in a static "
@@ -51,7 +51,7 @@ Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Me
 
 Tensor *leaf(Tensor *x)
 {
-    must_be_real("leaf", x);
+    must_not_be_ids("leaf", x);
     Tensor *own = tape_view(tape_of("leaf", x, NULL), ready(x), x->placement);
     own->needs_gradient = own->may_be_shared = true;
     tape_show_call("leaf", NULL, own, 1, &x);
@@ -68,8 +68,8 @@ static bool was_recorded_since(const Tape *tape, const Node *floor, const Node *
 
 void segment_backward(Tensor *y, Tensor *dy)
 {
-    must_be_real("segment_backward", y);
-    must_be_real("segment_backward", dy);
+    must_not_be_ids("segment_backward", y);
+    must_not_be_ids("segment_backward", dy);
     Tape *tape = tape_of("segment_backward", y, dy);
     if (!tape->floor)
         misuse("the kit runs the backward pass of the model, and calls recompute_backward in it",
@@ -89,7 +89,7 @@ void segment_backward(Tensor *y, Tensor *dy)
 
 Tensor *leaf_gradient(Tensor *x)
 {
-    must_be_real("leaf_gradient", x);
+    must_not_be_ids("leaf_gradient", x);
     if (x->parameter || !x->needs_gradient)
         misuse("run the segment on leaf(x), and take the gradient of that leaf",
                "leaf_gradient: x %s is not a leaf", TENSOR_TEXT(x));
@@ -162,7 +162,7 @@ static void recompute_gradient(Node *node, Tensor *dy)
 
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)
 {
-    must_be_real("recompute", x);
+    must_not_be_ids("recompute", x);
     Tape *tape = tape_of("recompute", x, NULL);
     if (!x->needs_gradient) /* the parameters still need their gradients */
         x = leaf(x);

@@ -11,7 +11,7 @@ static void tanh_gradient(Node *node, Tensor *dy)
 
 Tensor *tanh_of(Tensor *x)
 {
-    must_be_real("tanh_of", x);
+    must_not_be_ids("tanh_of", x);
     Tape *tape = tape_of("tanh_of", x, NULL);
     Tensor *y = tape_tensor(tape, REAL, x->shape,
                             place_result(tape, PLACE_NOT_PARTIAL, "tanh_of", x, NULL, LAST));

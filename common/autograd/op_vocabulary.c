@@ -17,14 +17,14 @@ static int64_t rows_of(const Tensor *x)
 
 static void must_have_columns(const char *function, const Tensor *x)
 {
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     if (x->shape.rank < 1)
         misuse("it takes logits [B,S,V/tp]", "%s: x %s has no rows", function, TENSOR_TEXT(x));
 }
 
 static void must_be_of_rows(const char *function, const Tensor *x, const Tensor *most)
 {
-    must_be_real(function, most);
+    must_not_be_ids(function, most);
     if (!shape_equal(most->shape, without_last(x->shape)))
         misuse("pass what group_all_max returns for row_max(x): a number for each row",
                "%s: the maxima %s do not fit x %s", function, TENSOR_TEXT(most), TENSOR_TEXT(x));
@@ -157,7 +157,7 @@ static void logarithm_gradient(Node *node, Tensor *dy)
 
 Tensor *logarithm(Tensor *x)
 {
-    must_be_real("logarithm", x);
+    must_not_be_ids("logarithm", x);
     Tape *tape = tape_of("logarithm", x, NULL);
     Tensor *y = tape_tensor(tape, REAL, x->shape,
                             place_result(tape, PLACE_NOT_PARTIAL, "logarithm", x, NULL, LAST));
@@ -182,8 +182,8 @@ static void subtract_gradient(Node *node, Tensor *dz)
 
 Tensor *subtract(Tensor *x, Tensor *y)
 {
-    must_be_real("subtract", x);
-    must_be_real("subtract", y);
+    must_not_be_ids("subtract", x);
+    must_not_be_ids("subtract", y);
     if (!shape_equal(x->shape, y->shape))
         misuse("both must have the same shape", "subtract: %s and %s", TENSOR_TEXT(x),
                TENSOR_TEXT(y));
@@ -221,7 +221,7 @@ static void mean_gradient(Node *node, Tensor *dy)
 
 Tensor *mean_over_tokens(Tensor *x, Tensor *targets)
 {
-    must_be_real("mean_over_tokens", x);
+    must_not_be_ids("mean_over_tokens", x);
     must_be_ids("mean_over_tokens", targets);
     if (!shape_equal(x->shape, targets->shape))
         misuse("x [B,S] is a loss for each target [B,S]",

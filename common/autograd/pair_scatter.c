@@ -4,7 +4,7 @@
 
 Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)
 {
-    must_be_real("scatter", x);
+    must_not_be_ids("scatter", x);
     const PairCall call = {.op = {.name = "scatter"},
                            .mesh = mesh,
                            .along = {scatter_forward, scatter_backward},

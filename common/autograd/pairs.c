@@ -6,7 +6,7 @@
 
 Tensor *duplication(Tensor *x, const Mesh *mesh)
 {
-    must_be_real("duplication", x);
+    must_not_be_ids("duplication", x);
     const PairCall call = {.op = {"duplication", duplication_forward, duplication_backward},
                            .mesh = mesh,
                            .adds = {false, true}};
@@ -17,7 +17,7 @@ Tensor *duplication(Tensor *x, const Mesh *mesh)
 
 Tensor *all_reduce(Tensor *x, const Mesh *mesh)
 {
-    must_be_real("all_reduce", x);
+    must_not_be_ids("all_reduce", x);
     const PairCall call = {.op = {"all_reduce", all_reduce_forward, all_reduce_backward},
                            .mesh = mesh,
                            .adds = {true, false}};
@@ -28,7 +28,7 @@ Tensor *all_reduce(Tensor *x, const Mesh *mesh)
 
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
 {
-    must_be_real("all_gather", x);
+    must_not_be_ids("all_gather", x);
     const PairCall call = {.op = {.name = "all_gather"},
                            .mesh = mesh,
                            .along = {all_gather_forward, all_gather_backward},
@@ -40,7 +40,7 @@ Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
 
 static void must_have_positions(const char *function, const Tensor *x)
 {
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     if (x->shape.rank != 3)
         misuse("it takes [B,S,H], or this rank's positions [B,S/tp,H]", "%s: x %s", function,
                TENSOR_TEXT(x));

@@ -9,7 +9,7 @@ static const Placement unknown = {UNKNOWN, 0};
 
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh)
 {
-    must_be_real(op->name, x);
+    must_not_be_ids(op->name, x);
     return call_pair((PairCall){.op = *op, .mesh = mesh, .is_own = true}, x,
                      is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
 }

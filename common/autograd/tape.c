@@ -82,7 +82,6 @@ void tape_reset(Tape *tape, TapeBatch batch)
     backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
-    tape->first_rounded = 0;
     tape->call = NULL;
     tape->recording = true;
     tape->batch = batch;
@@ -139,10 +138,8 @@ static Node *new_node(Tape *tape)
 
 static int64_t bytes_of(DType dtype, Shape shape)
 {
-    static const int64_t size[] = {[REAL] = sizeof(real),
-                                   [INT32] = sizeof(int32_t),
-                                   [ROUNDED] = sizeof(uint16_t),
-                                   [HALF] = sizeof(uint16_t)};
+    static const int64_t size[] = {
+        [REAL] = sizeof(real), [INT32] = sizeof(int32_t), [HALF] = sizeof(uint16_t)};
     return shape_count(shape) * size[dtype];
 }
 
@@ -213,26 +210,6 @@ void tape_show_call(const char *name, void *called, const Tensor *output, int in
                             output, inputs, input, false);
 }
 
-/* Releases the rounded copies that no operation keeps, except those of the inputs: the next
- * operation on them may need the same copy. */
-static void release_rounded(Tape *tape, int inputs, Tensor *const *input)
-{
-    int64_t first = tape->tensors.count;
-    for (int64_t n = first - 1; n >= tape->first_rounded; n--) {
-        Tensor *x = tensor_at(tape, n);
-        if (x->dtype != ROUNDED || !x->buffer || x->buffer->references > 1)
-            continue;
-        bool is_next = false;
-        for (int i = 0; i < inputs; i++)
-            is_next = is_next || (input[i] && input[i]->rounded == x);
-        if (is_next)
-            first = n;
-        else
-            tape_release_value(x);
-    }
-    tape->first_rounded = first;
-}
-
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input)
 {
@@ -240,7 +217,6 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     span_end(name, false);
     if (tape_observer()->between)
         tape_observer()->between(tape->mesh);
-    release_rounded(tape, inputs, input);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     output->needs_gradient = output->needs_gradient || (wanted && tape->recording);
@@ -295,7 +271,7 @@ void node_keep_or_compute(Node *node, int slot, Tensor *x)
         node_keep(node, slot, x);
 }
 
-void must_be_real(const char *function, const Tensor *x)
+void must_not_be_ids(const char *function, const Tensor *x)
 {
     if (!x)
         misuse("is every field of the layer set in its ..._new function?",
@@ -370,7 +346,7 @@ Tensor *rounded_copy(Tape *tape, Tensor *x)
         return copy;
     ready(x);
     if (!copy || !copy->buffer)
-        copy = tape_tensor(tape, ROUNDED, x->shape, x->placement);
+        copy = tape_tensor(tape, HALF, x->shape, x->placement);
     if (p)
         p->rounded_is_old = false;
     else

@@ -104,7 +104,8 @@ struct Node {
     Tensor *output;             /**< its result */
     Tensor *input[NODE_INPUTS]; /**< its arguments, then NULL */
     Tensor *saved[SAVED];       /**< views of what backward or compute reads: see node_keep() */
-    void *address; /**< the line of the lab that called it, if there is an observer; or NULL */
+    bool takes_16_bits; /**< backward also takes a dy in 16 bits: set it after tape_operation() */
+    void *address;      /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
         AttentionShape attention; /**< of attention, causal or not */
@@ -187,7 +188,6 @@ struct Tape {
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     bool went_back;            /**< recompute_backward() has called segment_backward() */
-    int64_t first_rounded;     /**< index of the first tensor that release_rounded() must check */
     bool recomputes_attention; /**< blocks recompute their attention: see attention_segment() */
     Attributes next;           /**< set it before tape_operation(), which clears it */
     void *next_calls;          /**< likewise: the function that the operation calls, or NULL */
@@ -263,7 +263,7 @@ void tape_allocate(Tensor *x);
 
 /** Ends the run if an argument is not a tensor (for example an unset field of a layer) or holds
  *  ids. */
-void must_be_real(const char *function, const Tensor *x);
+void must_not_be_ids(const char *function, const Tensor *x);
 
 /** Runs the pair's forward on x with recording off, then records the pair. Forward may return its
  *  argument, so the result is a view. */
@@ -280,10 +280,9 @@ Tensor *available(Tensor *x);
 /** The same, with numbers of type `real`: from now on, a HALF tensor is a REAL one. */
 Tensor *ready(Tensor *x);
 
-/** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Later operations
- *  on x get the same copy, unless x changes. They get it until the next operation on other tensors
- *  or, if an operation keeps it with node_keep(), until tape_release_since(). Such an operation
- *  need not keep x. */
+/** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()): x itself or a
+ *  copy. Later operations on x get the same copy, unless x changes, until tape_release_since(). An
+ *  operation that keeps it with node_keep() need not keep x. */
 Tensor *rounded_copy(Tape *tape, Tensor *x);
 
 /** Gives x a buffer of its own, so writing to it changes no other tensor. */
@@ -293,7 +292,11 @@ void unshare(Tensor *x);
  *  tensor shares. From now on, they are not released to be recomputed. */
 void begin_change(Tensor *x);
 
-/** Adds d to the gradient of x, if x needs one. The gradient may then share d's buffer. */
+/** Does the operation that computed x take its gradient in 16 bits? */
+bool takes_16_bits(const Tensor *x);
+
+/** Adds d to the gradient of x, if x needs one. The gradient may then share d's buffer. Sums are in
+ *  `real`: d stays in 16 bits only if it is the first and takes_16_bits(x). */
 void gradient_add(Tensor *x, Tensor *d);
 
 /** Returns where a kernel writes the gradient of x or, if *accumulate, adds to it; NULL if x needs
@@ -308,6 +311,9 @@ Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate);
  *  NULL if x needs none. */
 Tensor *gradient_sum(Tensor *x);
 
-/** Returns where to write the gradient of an argument of dy's shape, for gradient_add(): dy itself
- *  if nothing else holds its buffer. */
+/** Returns dy with numbers of x's type, for a kernel that takes both. */
+Tensor *gradient_like(Tensor *dy, const Tensor *x);
+
+/** Returns where to write the gradient of an argument of dy's shape and type, for gradient_add(): dy
+ *  itself if nothing else holds its buffer. */
 Tensor *gradient_over(Tensor *dy, Placement placement);

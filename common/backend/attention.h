@@ -80,41 +80,30 @@ HOST_AND_DEVICE static inline int64_t attention_keys(const AttentionShape *shape
  *  in padding on the left, has y = 0. For each row of scores [B,A,S], keeps the largest visible
  *  score and the sum of exp(score - highest) for backward (0 and 1 if no key is visible). `work`
  *  has room for kernel_attention_work() numbers. */
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
-                              const real *v, const int32_t *mask, real *y, real *highest,
-                              real *sums, real *work);
+void kernel_attention_forward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                              const int32_t *mask, Numbers y, real *highest, real *sums,
+                              real *work);
 
 /** Computes dq, dk and dv from forward's arguments and kept numbers; recomputes the scores. With
  *  forward's probabilities p, and ∘ for element-wise products:
  *  \f[ dv = p^T dy, \qquad ds = p \circ \left( dy\,v^T - \mathrm{rowsum}(dy \circ y) \right), \qquad
  *      dq = \mathrm{factor} \cdot ds\,k, \qquad dk = \mathrm{factor} \cdot ds^T q \f] */
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
-                               const real *v, const int32_t *mask, const real *highest,
-                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
-                               real *work);
+void kernel_attention_backward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                               const int32_t *mask, const real *highest, const real *sums,
+                               Numbers dy, Numbers dq, Numbers dk, Numbers dv, real *work);
 
 enum { LARGEST_HEAD_16 = 128 /**< of attention that a GPU multiplies in 16 bits */ };
 
-/** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. Only
- *  the precision of products and the shape decide, so the answer is the same in both passes and in
- *  every layout. The reference backend is exact: it does not have these kernels. */
+/** Does attention of this shape multiply in 16 bits? If so, all matrices of the kernels above must be
+ *  in 16 bits, otherwise reals. Probabilities and the gradients of scores are then rounded before
+ *  they are multiplied; scores, softmax and sums stay in single precision. Only the precision of
+ *  products and the shape decide, so the answer is the same in both passes and in every layout. The
+ *  reference backend is exact: its attention is always in `real`. */
 #ifdef BALISE_DOUBLE
 #define kernel_attention_is_in_16_bits(shape) false
 #else
 bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
 #endif
-
-/** The same as the kernels above, with matrices that kernel_round() has rounded. Probabilities and
- *  the gradients of scores are rounded before they are multiplied. Scores, softmax and sums stay
- *  in single precision. */
-void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
-                                 real *sums, real *work);
-/** The backward pass of kernel_attention_forward_16(). */
-void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                  const uint16_t *v, const int32_t *mask, const real *highest,
-                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
-                                  real *dv, real *work);
 
 /** The size of the work space that forward and backward need, in numbers. */
 int64_t kernel_attention_work(const AttentionShape *shape);

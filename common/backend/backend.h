@@ -148,10 +148,10 @@ static inline bool precision_is_16_bits(Precision precision)
     return precision == BF16 || precision == FP16;
 }
 
-/** Sets the precision of products. TF32 applies to the kernels of y = x W^T. BF16 and FP16 apply to
- *  the kernels whose names end in _16, which take rounded matrices: the caller calls those instead
- *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's H, or
- *  0 if unknown: for wide models, another library may be faster.
+/** Sets the precision of products. TF32 applies to the kernels of y = x W^T. BF16 and FP16 are those
+ *  of numbers in 16 bits: the caller rounds matrices where is_in_16_bits() or
+ *  kernel_attention_is_in_16_bits() says so. `width` is the model's H, or 0 if unknown: for wide
+ *  models, another library may be faster.
  *  @return true; or false with `problem` if this machine has no such products: they then stay in
  *  FP32 */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
@@ -173,42 +173,29 @@ void kernel_round(int64_t count, const real *x, uint16_t *y);
 /** y = x, of numbers that kernel_round() has rounded. */
 void kernel_widen(int64_t count, const uint16_t *x, real *y);
 
-/* ---- y = x W^T ----------------------------------------------------------------------------------------- */
+/* ---- y = x W^T: both factors have one type, and sums are reals ----------------------------------------- */
 
-/** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). */
-void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
-                           const real *bias, real *y);
+/** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). Only a product
+ *  of numbers in 16 bits can write 16 bits. */
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, Numbers x, Numbers weight,
+                           const real *bias, Numbers y);
 
-/** dx [rows,in] = dy [rows,out] · weight [out,in]; added to dx if `accumulate`. */
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                  const real *weight, real *dx, bool accumulate);
+/** dx [rows,in] = dy [rows,out] · weight [out,in]; added to dx, of reals, if `accumulate`. */
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers weight,
+                                  Numbers dx, bool accumulate);
 
 /** dweight [out,in] = dy [rows,out]^T · x [rows,in]; added to dweight if `accumulate`. */
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                   const real *x, real *dweight, bool accumulate);
-
-/** kernel_linear_forward() of matrices in 16 bits, with sums and bias in single precision. */
-void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, Numbers y);
-/** kernel_linear_backward_input() of matrices in 16 bits. */
-void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                     const uint16_t *weight, real *dx, bool accumulate);
-/** kernel_linear_backward_weight() of matrices in 16 bits. */
-void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                      const uint16_t *x, real *dweight, bool accumulate);
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers x,
+                                   real *dweight, bool accumulate);
 
 /** dbias [out] += the column sums of dy [rows,out]. */
-void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
+void kernel_linear_backward_bias(int64_t rows, int64_t out, Numbers dy, real *dbias);
 
 /* ---- embedding ----------------------------------------------------------------------------------------- */
 
-/** y [count,columns]: row i is table row ids[i], zeros for NO_ID. */
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
-                           real *y);
-
-/** The same for numbers in 16 bits, without NO_ID. */
-void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
-                              const uint16_t *table, uint16_t *y);
+/** y [count,columns]: row i is table row ids[i], zeros for NO_ID. Both have one type. */
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, Numbers table,
+                           Numbers y);
 
 /** dtable[ids[i]] += dy row i, in the order of i, so the sum is the same in each run. */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
@@ -218,7 +205,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
  *  index [rows].
  *  @return how many; or `rows`, with the contents of index undefined, if so few rows are zeros that
  *  skipping them gains nothing */
-int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *index);
 
 /* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
 
@@ -251,14 +238,14 @@ void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, con
                               const real *weight, const real *rstd, real *dx, bool accumulate,
                               real *dweight);
 
-/* ---- GELU, SwiGLU and dropout: results have the type of x; gradients are reals ------------------------- */
+/* ---- GELU, SwiGLU and dropout: all tensors of a call have one type ------------------------------------- */
 
 /** The exact form (Hendrycks and Gimpel, arXiv:1606.08415):
  *  \f[ y = x\,\Phi(x) = \frac{x}{2} \left( 1 + \mathrm{erf} \frac{x}{\sqrt 2} \right) \f] */
 void kernel_gelu_forward(int64_t count, Numbers x, Numbers y);
 
 /** \f[ dx = dy \left( \Phi(x) + x\,\varphi(x) \right), \qquad \varphi(x) = \frac{1}{\sqrt{2\pi}}\, e^{-x^2/2} \f] */
-void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx);
+void kernel_gelu_backward(int64_t count, Numbers dy, Numbers x, Numbers dx);
 
 /** GPT-2's approximation of GELU (section 2 of the same paper), with the logistic function σ:
  *  \f[ y = \frac{x}{2} \left( 1 + \tanh u \right) = x\,\sigma(2u), \qquad
@@ -266,7 +253,7 @@ void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx);
 void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y);
 
 /** \f[ dx = dy \left( \sigma(2u) + x\,\sigma(2u)\,\sigma(-2u)\,2u' \right) \f] */
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx);
+void kernel_gelu_tanh_backward(int64_t count, Numbers dy, Numbers x, Numbers dx);
 
 /** SwiGLU without its matrix products (Shazeer, arXiv:2002.05202, equation 5), with the logistic
  *  function σ: \f[ y = \mathrm{gate}\,\sigma(\mathrm{gate}) \cdot \mathrm{up} \f] */
@@ -275,8 +262,8 @@ void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y);
 /** \f[ \mathrm{dup} = dy\,\mathrm{gate}\,\sigma(\mathrm{gate}), \qquad \mathrm{dgate} =
  *      dy\,\mathrm{up}\,\sigma(\mathrm{gate}) \left( 1 + \mathrm{gate}\,\sigma(-\mathrm{gate}) \right) \f]
  *  dgate or dup may overwrite dy. */
-void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
-                            real *dup);
+void kernel_swiglu_backward(int64_t count, Numbers dy, Numbers gate, Numbers up, Numbers dgate,
+                            Numbers dup);
 
 /** Determines which elements dropout keeps. Row r of the tensor is position position_begin + r % positions
  *  of sample samples[r / positions]; column c of this rank is column column_begin + c of the full
@@ -322,9 +309,9 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs `operation`. dy is NULL unless the operation is GELU_DROPOUT_BACKWARD, whose y are reals. */
+/** Runs `operation`. Only GELU_DROPOUT_BACKWARD reads dy. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, Numbers x, Numbers y);
+                    const uint32_t *kept, Numbers dy, Numbers x, Numbers y);
 
 /* ---- tanh ---------------------------------------------------------------------------------------------- */
 

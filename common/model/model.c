@@ -184,7 +184,7 @@ void model_keep_rounded(Model *model)
     for (Parameter *p = model->parameters; p; p = p->next) {
         const int64_t offset = reals(p->value) - model_weights(model);
         Tensor *copy = p->value->rounded = model_piece(model, sizeof *copy);
-        *copy = (Tensor){.dtype = ROUNDED,
+        *copy = (Tensor){.dtype = HALF,
                          .shape = p->value->shape,
                          .placement = p->value->placement,
                          .buffer = model->rounded,

@@ -184,7 +184,7 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     MicroBatch *m = micro_of_pass(stage, micro, "stage_run", false);
     if (!x)
         misuse("x is what stage_embed or stage_receive returned", "stage_run: x is NULL");
-    must_be_real("stage_run", x);
+    must_not_be_ids("stage_run", x);
     must_have_shape("stage_run", "x", x, activation_shape(stage, m));
     if (m->output)
         misuse("a micro-batch runs forward once, then backward",
@@ -309,7 +309,7 @@ static const real *to_send(Stage *stage, Tensor *x, int to, const char *function
         misuse(
             "send what stage_run or stage_run_backward returned; on the first stage stage_run_backward returns NULL",
             "%s: x is NULL", function);
-    must_be_real(function, x);
+    must_not_be_ids(function, x);
     must_be_other_stage(stage, function, to);
     if (!x->buffer && !x->summing && !can_be_computed(x))
         misuse(

@@ -113,8 +113,8 @@ void optimizer_step(Optimizer *optimizer, double rate)
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients)
 {
     const int64_t count = optimizer->part.end - optimizer->part.begin;
-    must_be_real("optimizer_update", weights);
-    must_be_real("optimizer_update", gradients);
+    must_not_be_ids("optimizer_update", weights);
+    must_not_be_ids("optimizer_update", gradients);
     if (tensor_count(weights) != count || tensor_count(gradients) != count)
         misuse("the optimiser has the state of this replica's part only: part mesh->dp_rank of "
                "mesh->dp_degree, as optimizer_part returns it",

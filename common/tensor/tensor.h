@@ -13,10 +13,9 @@
 
 /** The type of a tensor's numbers. */
 typedef enum DType {
-    REAL,    /**< `real`, see base/real.h */
-    INT32,   /**< ids, labels and masks */
-    ROUNDED, /**< a REAL tensor's numbers in 16 bits: see rounded_copy() in autograd/tape.h */
-    HALF,    /**< numbers in 16 bits of their own, until ready() makes the tensor REAL */
+    REAL,  /**< `real`, see base/real.h */
+    INT32, /**< ids, labels and masks */
+    HALF,  /**< numbers in 16 bits, until ready() makes the tensor REAL */
 } DType;
 
 /** The placement of a tensor over the ranks of a tensor-parallel group. It also determines the
@@ -56,7 +55,7 @@ struct Tensor {
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
-    struct Tensor *rounded;  /**< a copy of dtype ROUNDED, which may be released; or NULL */
+    struct Tensor *rounded;  /**< its numbers in 16 bits, see rounded_copy(); or NULL */
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool is_over;            /**< the step of its tape has ended */
@@ -144,7 +143,7 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** The numbers of a ROUNDED or HALF tensor, row by row, in its buffer. */
+/** The numbers of a HALF tensor, row by row, in its buffer. */
 static inline uint16_t *halves(const Tensor *x)
 {
     return x->data;

@@ -61,7 +61,7 @@ static bool is_used(const TableRows *t, int64_t row)
 
 static void find_used(TableRows *t)
 {
-    int64_t mine = kernel_rows_in_use(t->rows, t->columns, reals(t->gradient), t->index);
+    int64_t mine = kernel_rows_in_use(t->rows, t->columns, reals_or_halves(t->gradient), t->index);
     memset(t->used, mine == t->rows ? 0xff : 0, (size_t)bytes_for(t->rows));
     for (int64_t i = 0; i < mine && mine < t->rows; i++)
         t->used[t->index[i] / 8] |= (uint8_t)(1 << t->index[i] % 8);

@@ -116,7 +116,7 @@ Tensor *program_ints(Program *program, Shape shape, const int32_t *numbers)
 
 Tensor *cross_entropy(Tensor *logits, Tensor *labels)
 {
-    must_be_real("cross_entropy", logits);
+    must_not_be_ids("cross_entropy", logits);
     return cross_entropy_mean(logits, labels, logits->shape.size[0], NULL);
 }
 
@@ -124,7 +124,7 @@ void program_backward(Program *program, Tensor *y, Tensor *dy)
 {
     OwnProgram *own = (OwnProgram *)program;
     Tape *tape = tape_of_step(program, "program_backward");
-    must_be_real("program_backward", y);
+    must_not_be_ids("program_backward", y);
     if (dy ? !shape_equal(y->shape, dy->shape) : tensor_count(y) != 1)
         misuse("dy is the gradient of y; it may be NULL only for a loss of one number",
                "program_backward: y is %s, and dy is %s", TENSOR_TEXT(y),

@@ -241,12 +241,14 @@ static Tensor *gradient_of(World *world, int part, int call)
     Tensor *x = input_of(world, "x", part, call, world->rank, shape);
     if (part == READ_TWICE) {
         Tensor *dx = tape_tensor(tape, REAL, shape, whole());
-        kernel_gelu_backward(tensor_count(x), reals(dy), reals_or_halves(x), reals(dx));
+        kernel_gelu_backward(tensor_count(x), in_full(reals(dy)), reals_or_halves(x),
+                             in_full(reals(dx)));
         return add(dy, dx);
     }
     int64_t width = shape_last(shape), rows = shape_count(shape) / width;
     Tensor *dw = tape_tensor(tape, REAL, SHAPE(width, width), whole());
-    kernel_linear_backward_weight(rows, width, width, reals(dy), reals(x), reals(dw), false);
+    kernel_linear_backward_weight(rows, width, width, in_full(reals(dy)), in_full(reals(x)),
+                                  reals(dw), false);
     return dw;
 }
 

@@ -47,22 +47,22 @@ int64_t work_so_far(void)
     void __wrap_##name(__VA_ARGS__);                                                               \
     void __wrap_##name(__VA_ARGS__)
 
-COUNTED(kernel_linear_forward, int64_t rows, int64_t in, int64_t out, const real *x,
-        const real *weight, const real *bias, real *y)
+COUNTED(kernel_linear_forward, int64_t rows, int64_t in, int64_t out, Numbers x, Numbers weight,
+        const real *bias, Numbers y)
 {
     done.linear += rows * in * out;
     __real_kernel_linear_forward(rows, in, out, x, weight, bias, y);
 }
 
-COUNTED(kernel_linear_backward_input, int64_t rows, int64_t in, int64_t out, const real *dy,
-        const real *weight, real *dx, bool accumulate)
+COUNTED(kernel_linear_backward_input, int64_t rows, int64_t in, int64_t out, Numbers dy,
+        Numbers weight, Numbers dx, bool accumulate)
 {
     done.linear += rows * in * out;
     __real_kernel_linear_backward_input(rows, in, out, dy, weight, dx, accumulate);
 }
 
-COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, const real *dy,
-        const real *x, real *dweight, bool accumulate)
+COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers x,
+        real *dweight, bool accumulate)
 {
     done.linear += rows * in * out;
     __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
@@ -82,16 +82,16 @@ static int64_t attention_product(const AttentionShape *shape)
     return each * (queries * shape->past + own);
 }
 
-COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k,
-        const real *v, const int32_t *mask, real *y, real *highest, real *sums, real *work)
+COUNTED(kernel_attention_forward, const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+        const int32_t *mask, Numbers y, real *highest, real *sums, real *work)
 {
     done.attention += 2 * attention_product(shape);
     __real_kernel_attention_forward(shape, q, k, v, mask, y, highest, sums, work);
 }
 
-COUNTED(kernel_attention_backward, const AttentionShape *shape, const real *q, const real *k,
-        const real *v, const int32_t *mask, const real *highest, const real *sums, const real *dy,
-        real *dq, real *dk, real *dv, real *work)
+COUNTED(kernel_attention_backward, const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+        const int32_t *mask, const real *highest, const real *sums, Numbers dy, Numbers dq,
+        Numbers dk, Numbers dv, real *work)
 {
     done.attention += 5 * attention_product(shape);
     __real_kernel_attention_backward(shape, q, k, v, mask, highest, sums, dy, dq, dk, dv, work);

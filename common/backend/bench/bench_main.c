@@ -9,7 +9,7 @@
 #include "backend/cpu/peak.h"
 #include "base/clock.h"
 
-enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, NARROW = 4, MOST_TENSORS = 32 };
+enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_TENSORS = 32 };
 enum { TIMES = 31, LEAST_TIMES = 3, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
 enum { LONG = 2 }; /* seconds after which LEAST_TIMES suffice */
 
@@ -24,12 +24,50 @@ typedef struct Bench {
     float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;
-    uint32_t *kept;           /* [rows, dropout_words(inner)] */
-    uint16_t *narrow[NARROW]; /* copies of buffers in 16 bits */
+    uint32_t *kept;            /* [rows, dropout_words(inner)] */
+    uint16_t *narrow[BUFFERS]; /* copies of buffers in 16 bits */
     AttentionShape shape;
     bool on_host;          /* each call waits for its kernel */
     const char *precision; /* suffix of the names of products that are not in single precision */
 } Bench;
+
+/* ---- the tensors --------------------------------------------------------------------------------------- */
+
+static void *tensors[MOST_TENSORS];
+static int tensor_count;
+
+/* Moves `host`, from malloc(), to memory for kernels. Returns that memory, which measure_model()
+ * frees. */
+static void *given(void *host, int64_t bytes)
+{
+    void *memory = backend_memory(bytes, DEVICE_MEMORY);
+    if (!host || !memory) {
+        fprintf(stderr,
+                "error: out of memory: cannot allocate %.0f MB of tensors\n"
+                "  HINT: name fewer samples or positions\n",
+                1e-6 * (double)bytes);
+        exit(2);
+    }
+    backend_write(memory, host, bytes);
+    free(host);
+    return tensors[tensor_count++] = memory;
+}
+
+static float *numbers(int64_t count)
+{
+    float *x = malloc((size_t)count * sizeof *x);
+    for (int64_t i = 0; x && i < count; i++)
+        x[i] = (float)(i * 7919 % 1024) / 512.0f - 1.0f;
+    return given(x, count * (int64_t)sizeof *x);
+}
+
+static int32_t *integers(int64_t count, int64_t step, int32_t below)
+{
+    int32_t *x = malloc((size_t)count * sizeof *x);
+    for (int64_t i = 0; x && i < count; i++)
+        x[i] = (int32_t)((1 + i * step) % below);
+    return given(x, count * (int64_t)sizeof *x);
+}
 
 /* ---- measuring ----------------------------------------------------------------------------------------- */
 
@@ -97,19 +135,30 @@ static double scores_of(const Bench *b)
 
 /* ---- the kernels --------------------------------------------------------------------------------------- */
 
-/* The products of linear layers and of attention, in FP32 or TF32. */
+/* The products of linear layers and of attention, and the rounding to 16 bits. */
 static void measure_products(const Bench *b)
 {
-    float *const *x = b->buffer;
+    const bool in_16_bits = precision_is_16_bits(backend_products());
     const double product = product_of(b), scores = scores_of(b);
+    Numbers x[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++)
+        x[i] = in_16_bits ? (Numbers){.halves = b->narrow[i]} : in_full(b->buffer[i]);
+    for (int i = 0; i < BUFFERS && in_16_bits; i++)
+        kernel_round(b->largest, b->buffer[i], b->narrow[i]);
+    if (in_16_bits)
+        MEASURE("round", 6.0 * (double)b->count, "GB/s",
+                kernel_round(b->count, b->buffer[0], b->narrow[0]));
     MEASURE("linear_forward up", product, "GFLOP/s",
-            kernel_linear_forward(b->rows, b->hidden, b->inner, x[0], x[1], x[2], x[3]));
+            kernel_linear_forward(b->rows, b->hidden, b->inner, x[0], x[1], b->buffer[2], x[3]));
     MEASURE("linear_backward_input", product, "GFLOP/s",
             kernel_linear_backward_input(b->rows, b->hidden, b->inner, x[0], x[1], x[3], false));
     MEASURE("linear_backward_weight", product, "GFLOP/s",
-            kernel_linear_backward_weight(b->rows, b->hidden, b->inner, x[0], x[1], x[3], false));
+            kernel_linear_backward_weight(b->rows, b->hidden, b->inner, x[0], x[1], b->buffer[3],
+                                          false));
     MEASURE("linear_forward square", product / 4, "GFLOP/s",
-            kernel_linear_forward(b->rows, b->hidden, b->hidden, x[0], x[1], x[2], x[3]));
+            kernel_linear_forward(b->rows, b->hidden, b->hidden, x[0], x[1], b->buffer[2], x[3]));
+    if (in_16_bits && !kernel_attention_is_in_16_bits(&b->shape))
+        return;
     MEASURE("attention_forward", 2 * scores, "GFLOP/s",
             kernel_attention_forward(&b->shape, x[0], x[1], x[2], b->shown, x[3], b->highest,
                                      b->sums, b->work));
@@ -118,34 +167,24 @@ static void measure_products(const Bench *b)
                                       x[3], x[4], x[5], x[6], b->work));
 }
 
-/* The same in 16 bits, and the rounding. */
-static void measure_products_16(const Bench *b)
+/* The operations between an inner layer's products. */
+static void measure_activations(const Bench *b)
 {
-    float *const *x = b->buffer;
-    uint16_t *const *z = b->narrow;
-    const double product = product_of(b), scores = scores_of(b);
-    for (int i = 0; i < NARROW; i++)
-        kernel_round(b->largest, x[i], z[i]);
-    MEASURE("round", 6.0 * (double)b->count, "GB/s", kernel_round(b->count, x[0], z[0]));
+    const bool in_16_bits = precision_is_16_bits(backend_products());
+    const int64_t inner = b->rows * b->inner;
+    const double large = (in_16_bits ? 2.0 : 4.0) * (double)inner, kept = b->mask.probability;
+    Numbers x[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = in_16_bits ? (Numbers){.halves = b->narrow[i]} : in_full(b->buffer[i]);
+    MEASURE("linear_backward_bias", large, "GB/s",
+            kernel_linear_backward_bias(b->rows, b->inner, x[0], b->buffer[1]));
+    MEASURE("gelu_forward", 2 * large, "GB/s", kernel_gelu_forward(inner, x[0], x[1]));
+    MEASURE("gelu_backward", 3 * large, "GB/s", kernel_gelu_backward(inner, x[0], x[1], x[2]));
+    MEASURE("gelu_dropout_forward", 2 * large, "GB/s",
+            kernel_dropout(GELU_DROPOUT, b->rows, b->inner, kept, b->kept, x[0], x[0], x[1]));
     MEASURE(
-        "linear_forward up", product, "GFLOP/s",
-        kernel_linear_forward_16(b->rows, b->hidden, b->inner, z[0], z[1], x[2], in_full(x[3])));
-    MEASURE("linear_backward_input", product, "GFLOP/s",
-            kernel_linear_backward_input_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
-    MEASURE(
-        "linear_backward_weight", product, "GFLOP/s",
-        kernel_linear_backward_weight_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
-    MEASURE(
-        "linear_forward square", product / 4, "GFLOP/s",
-        kernel_linear_forward_16(b->rows, b->hidden, b->hidden, z[0], z[1], x[2], in_full(x[3])));
-    if (!kernel_attention_is_in_16_bits(&b->shape))
-        return;
-    MEASURE("attention_forward", 2 * scores, "GFLOP/s",
-            kernel_attention_forward_16(&b->shape, z[0], z[1], z[2], b->shown, x[3], b->highest,
-                                        b->sums, b->work));
-    MEASURE("attention_backward", 5 * scores, "GFLOP/s",
-            kernel_attention_backward_16(&b->shape, z[0], z[1], z[2], b->shown, b->highest, b->sums,
-                                         z[3], x[4], x[5], x[6], b->work));
+        "gelu_dropout_backward", 3 * large, "GB/s",
+        kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, kept, b->kept, x[0], x[1], x[2]));
 }
 
 /* Kernels bound by memory bandwidth; and the bandwidth itself, by reading and writing a table that
@@ -154,16 +193,14 @@ static void measure_layers(const Bench *b)
 {
     float *const *x = b->buffer;
     const double small = 4.0 * (double)b->count, large = 4.0 * (double)(b->rows * b->inner);
-    const int64_t words = VOCABULARY * b->hidden, inner = b->rows * b->inner;
+    const int64_t words = VOCABULARY * b->hidden;
     const double kept = b->mask.probability;
     if (b->on_host)
         MEASURE("peak of one core", PEAK_OPERATIONS, "GFLOP/s", multiply_add(x[0]));
     MEASURE(b->on_host ? "memory of one core" : "memory", 8.0 * (double)words, "GB/s",
             kernel_vector_scale(words, -1.0, b->table));
-    MEASURE("linear_backward_bias", large, "GB/s",
-            kernel_linear_backward_bias(b->rows, b->inner, x[0], x[1]));
     MEASURE("lookup_forward", 2 * small, "GB/s",
-            kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, x[0]));
+            kernel_lookup_forward(b->rows, b->hidden, b->ids, in_full(b->table), in_full(x[0])));
     MEASURE("lookup_backward", 3 * small, "GB/s",
             kernel_lookup_backward(b->rows, b->hidden, b->ids, x[0], b->table));
     MEASURE(
@@ -172,21 +209,11 @@ static void measure_layers(const Bench *b)
     MEASURE("layer_norm_backward +=", 4 * small, "GB/s",
             kernel_layer_norm_backward(b->rows, b->hidden, x[0], x[1], x[2], x[4], x[5], x[3], true,
                                        x[6], x[7]));
-    MEASURE("gelu_forward", 2 * large, "GB/s",
-            kernel_gelu_forward(inner, in_full(x[0]), in_full(x[1])));
-    MEASURE("gelu_backward", 3 * large, "GB/s",
-            kernel_gelu_backward(inner, x[0], in_full(x[1]), x[2]));
     MEASURE("dropout_draw", large / 32, "GB/s",
             kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept));
     MEASURE("dropout_apply", 2 * small, "GB/s",
-            kernel_dropout(DROPOUT, b->rows, b->hidden, kept, b->kept, NULL, in_full(x[0]),
+            kernel_dropout(DROPOUT, b->rows, b->hidden, kept, b->kept, (Numbers){0}, in_full(x[0]),
                            in_full(x[1])));
-    MEASURE("gelu_dropout_forward", 2 * large, "GB/s",
-            kernel_dropout(GELU_DROPOUT, b->rows, b->inner, kept, b->kept, NULL, in_full(x[0]),
-                           in_full(x[1])));
-    MEASURE("gelu_dropout_backward", 3 * large, "GB/s",
-            kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, kept, b->kept, x[0],
-                           in_full(x[1]), in_full(x[2])));
     MEASURE("cross_entropy", 4.0 * (double)b->samples * 5, "GB/s",
             kernel_cross_entropy(b->samples, 2, x[0], b->shown, x[1], x[2]));
 }
@@ -217,50 +244,15 @@ static void measure_all(Bench *b)
         if (!backend_set_products(precision, b->hidden, &problem))
             continue;
         b->precision = precision == FP32 ? "" : precision_name(precision);
-        (precision_is_16_bits(precision) ? measure_products_16 : measure_products)(b);
+        b->work = numbers(kernel_attention_work(&b->shape) + 1);
+        measure_products(b);
+        if (precision != TF32)
+            measure_activations(b);
         backend_set_products(FP32, b->hidden, &problem);
     }
     b->precision = "";
     measure_layers(b);
     measure_vectors(b);
-}
-
-/* ---- the tensors --------------------------------------------------------------------------------------- */
-
-static void *tensors[MOST_TENSORS];
-static int tensor_count;
-
-/* Moves `host`, from malloc(), to memory for kernels. Returns that memory, which measure_model()
- * frees. */
-static void *given(void *host, int64_t bytes)
-{
-    void *memory = backend_memory(bytes, DEVICE_MEMORY);
-    if (!host || !memory) {
-        fprintf(stderr,
-                "error: out of memory: cannot allocate %.0f MB of tensors\n"
-                "  HINT: name fewer samples or positions\n",
-                1e-6 * (double)bytes);
-        exit(2);
-    }
-    backend_write(memory, host, bytes);
-    free(host);
-    return tensors[tensor_count++] = memory;
-}
-
-static float *numbers(int64_t count)
-{
-    float *x = malloc((size_t)count * sizeof *x);
-    for (int64_t i = 0; x && i < count; i++)
-        x[i] = (float)(i * 7919 % 1024) / 512.0f - 1.0f;
-    return given(x, count * (int64_t)sizeof *x);
-}
-
-static int32_t *integers(int64_t count, int64_t step, int32_t below)
-{
-    int32_t *x = malloc((size_t)count * sizeof *x);
-    for (int64_t i = 0; x && i < count; i++)
-        x[i] = (int32_t)((1 + i * step) % below);
-    return given(x, count * (int64_t)sizeof *x);
 }
 
 static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
@@ -275,14 +267,13 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     b.largest = rows * inner > weights ? rows * inner : weights;
     for (int i = 0; i < BUFFERS; i++)
         b.buffer[i] = numbers(b.largest);
-    for (int i = 0; i < NARROW; i++)
+    for (int i = 0; i < BUFFERS; i++)
         b.narrow[i] = (uint16_t *)integers(b.largest / 2, 0, 2); /* inner is even */
     b.table = numbers(VOCABULARY * hidden);
     b.squares = numbers(weights);
     kernel_vector_fill(weights, 0.5, b.squares);
     b.highest = numbers(rows * heads);
     b.sums = numbers(rows * heads);
-    b.work = numbers(kernel_attention_work(&b.shape) + 1);
     b.kept = (uint32_t *)integers(rows * dropout_words(inner), 0, 2);
     b.ids = integers(rows, 7919, VOCABULARY);
     b.shown = integers(rows, 0, 2);

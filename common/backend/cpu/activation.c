@@ -2,104 +2,109 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/products.h"
 #include "backend/cpu/vector_math.h"
+
+/* ---- numbers of either type ------------------------------------------------------------------------------ */
+
+enum { MOST_TENSORS = 5, BLOCK = 256 }; /* numbers of each tensor in the L1 cache */
+
+/** Computes `count` numbers of each result, which follow the arguments in `x`. */
+typedef void Compute(int64_t count, real *const *x);
+
+/** Calls `compute` on all numbers. Those in 16 bits are widened, and rounded, a block at a time: the
+ *  compiler vectorises neither with the computation as well as on their own. */
+static void in_blocks(Compute *compute, int64_t count, int arguments, int tensors, const Numbers *x)
+{
+    real blocks[MOST_TENSORS][BLOCK], *part[MOST_TENSORS] = {0};
+    const int64_t most = x[0].halves ? BLOCK : count;
+    for (int64_t begin = 0; begin < count; begin += most) {
+        const int64_t rest = count - begin, numbers = rest < most ? rest : most;
+        for (int t = 0; t < tensors; t++)
+            part[t] = x[t].halves ? blocks[t] : x[t].reals;
+        for (int t = 0; t < arguments && x[0].halves; t++)
+            bf16_widen(numbers, x[t].halves + begin, blocks[t]);
+        compute(numbers, part);
+        for (int t = arguments; t < tensors && x[0].halves; t++)
+            bf16_round(numbers, blocks[t], x[t].halves + begin);
+    }
+}
+
+/** The same, by all threads. */
+static void by_all(Compute *compute, int64_t count, int arguments, int tensors, const Numbers *x)
+{
+    FOR_PARTS(count, count, 2 * CACHE_LINE)
+    {
+        Numbers part[MOST_TENSORS];
+        for (int i = 0; i < tensors; i++)
+            part[i] = numbers_from(x[i], begin);
+        in_blocks(compute, end - begin, arguments, tensors, part);
+    }
+}
+
+/* ---- GELU and SwiGLU ------------------------------------------------------------------------------------- */
 
 /** kernel_NAME_forward() and kernel_NAME_backward(). */
 #define GELU(name, by_tanh)                                                                        \
-    KERNEL_HELPER void name##_loop(bool in_16_bits, int64_t count, Numbers x, Numbers y)           \
+    KERNEL static void name##_of(int64_t count, real *const *x)                                    \
     {                                                                                              \
-        _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                    \
-            put_number(in_16_bits, y, i, gelu(number_at(in_16_bits, x, i), by_tanh));              \
-    }                                                                                              \
-                                                                                                   \
-    KERNEL static void name##_part(int64_t count, Numbers x, Numbers y)                            \
-    {                                                                                              \
-        if (x.halves && y.halves)                                                                  \
-            name##_loop(true, count, x, y);                                                        \
-        else if (x.reals && y.reals)                                                               \
-            name##_loop(false, count, x, y);                                                       \
+        const real *from = x[0];                                                                   \
+        real *y = x[1];                                                                            \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = gelu(from[i], by_tanh);     \
     }                                                                                              \
                                                                                                    \
     void kernel_##name##_forward(int64_t count, Numbers x, Numbers y)                              \
     {                                                                                              \
-        FOR_PARTS(count, count, 2 * CACHE_LINE)                                                    \
-        name##_part(end - begin, numbers_from(x, begin), numbers_from(y, begin));                  \
+        by_all(name##_of, count, 1, 2, (Numbers[]){x, y});                                         \
     }                                                                                              \
                                                                                                    \
-    KERNEL_HELPER void name##_backward_loop(bool in_16_bits, int64_t count, const real *dy,        \
-                                            Numbers x, real *dx)                                   \
+    KERNEL static void name##_gradient(int64_t count, real *const *x)                              \
     {                                                                                              \
+        const real *dy = x[0], *from = x[1];                                                       \
+        real *dx = x[2];                                                                           \
         _Pragma("omp simd") for (int64_t i = 0; i < count; i++) dx[i] =                            \
-            dy[i] * gelu_slope(number_at(in_16_bits, x, i), by_tanh);                              \
+            dy[i] * gelu_slope(from[i], by_tanh);                                                  \
     }                                                                                              \
                                                                                                    \
-    KERNEL static void name##_backward_part(int64_t count, const real *dy, Numbers x, real *dx)    \
+    void kernel_##name##_backward(int64_t count, Numbers dy, Numbers x, Numbers dx)                \
     {                                                                                              \
-        if (x.halves)                                                                              \
-            name##_backward_loop(true, count, dy, x, dx);                                          \
-        else if (x.reals)                                                                          \
-            name##_backward_loop(false, count, dy, x, dx);                                         \
-    }                                                                                              \
-                                                                                                   \
-    void kernel_##name##_backward(int64_t count, const real *dy, Numbers x, real *dx)              \
-    {                                                                                              \
-        FOR_PARTS(count, count, CACHE_LINE)                                                        \
-        name##_backward_part(end - begin, dy + begin, numbers_from(x, begin), dx + begin);         \
+        by_all(name##_gradient, count, 2, 3, (Numbers[]){dy, x, dx});                              \
     }
 
 GELU(gelu, false)
 GELU(gelu_tanh, true)
 
-KERNEL_HELPER void swiglu_loop(bool in_16_bits, int64_t count, Numbers gate, Numbers up, Numbers y)
+KERNEL static void swiglu_of(int64_t count, real *const *x)
 {
+    const real *gate = x[0], *up = x[1];
+    real *y = x[2];
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
-        put_number(in_16_bits, y, i,
-                   silu_at(number_at(in_16_bits, gate, i)).value * number_at(in_16_bits, up, i));
-}
-
-KERNEL static void swiglu_part(int64_t count, Numbers gate, Numbers up, Numbers y)
-{
-    if (gate.halves && up.halves && y.halves)
-        swiglu_loop(true, count, gate, up, y);
-    else if (gate.reals && up.reals && y.reals)
-        swiglu_loop(false, count, gate, up, y);
+        y[i] = silu_at(gate[i]).value * up[i];
 }
 
 void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
 {
-    FOR_PARTS(count, count, 2 * CACHE_LINE)
-    swiglu_part(end - begin, numbers_from(gate, begin), numbers_from(up, begin),
-                numbers_from(y, begin));
+    by_all(swiglu_of, count, 2, 3, (Numbers[]){gate, up, y});
 }
 
-KERNEL_HELPER void swiglu_backward_loop(bool in_16_bits, int64_t count, const real *dy,
-                                        Numbers gate, Numbers up, real *dgate, real *dup)
+KERNEL static void swiglu_gradients(int64_t count, real *const *x)
 {
+    const real *dy = x[0], *gate = x[1], *up = x[2];
+    real *dgate = x[3], *dup = x[4];
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) {
-        const Silu silu = silu_at(number_at(in_16_bits, gate, i));
+        const Silu silu = silu_at(gate[i]);
         const real d = dy[i];
-        dgate[i] = d * number_at(in_16_bits, up, i) * silu.slope;
+        dgate[i] = d * up[i] * silu.slope;
         dup[i] = d * silu.value;
     }
 }
 
-KERNEL static void swiglu_backward_part(int64_t count, const real *dy, Numbers gate, Numbers up,
-                                        real *dgate, real *dup)
+void kernel_swiglu_backward(int64_t count, Numbers dy, Numbers gate, Numbers up, Numbers dgate,
+                            Numbers dup)
 {
-    if (gate.halves && up.halves)
-        swiglu_backward_loop(true, count, dy, gate, up, dgate, dup);
-    else if (gate.reals && up.reals)
-        swiglu_backward_loop(false, count, dy, gate, up, dgate, dup);
-}
-
-void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
-                            real *dup)
-{
-    FOR_PARTS(count, count, CACHE_LINE)
-    swiglu_backward_part(end - begin, dy + begin, numbers_from(gate, begin),
-                         numbers_from(up, begin), dgate + begin, dup + begin);
+    by_all(swiglu_gradients, count, 3, 5, (Numbers[]){dy, gate, up, dgate, dup});
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
@@ -180,62 +185,67 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
     draw_part(begin, end, columns, mask, kept);
 }
 
-/** Runs an operation with dropout on `rows` rows; only GELU_DROPOUT_BACKWARD reads dy. */
-KERNEL_HELPER void dropout_rows(DropoutOperation operation, bool in_16_bits, int64_t rows,
-                                int64_t columns, double probability, const uint32_t *kept,
-                                const real *dy, Numbers x, Numbers y)
+/** Runs an operation with dropout on part of a row; only GELU_DROPOUT_BACKWARD reads dy. */
+KERNEL_HELPER void dropout_loop(DropoutOperation operation, int64_t count, real factor,
+                                const uint32_t *kept, const real *dy, const real *x, real *y)
 {
-    const real factor = (real)(1 / (1 - probability));
-    const bool is_gradient = operation == GELU_DROPOUT_BACKWARD;
-    for (int64_t r = 0; r < rows; r++) {
-        if (is_gradient && is_zero(columns, dy + r * columns)) {
-            memset(y.reals + r * columns, 0, (size_t)columns * sizeof *y.reals);
-            kept += dropout_words(columns);
-            continue;
-        }
-        for (int64_t first = 0; first < columns; first += DROPOUT_BITS) {
-            const int64_t count = columns - first < DROPOUT_BITS ? columns - first : DROPOUT_BITS;
-            const int64_t at = r * columns + first;
-            const uint32_t set = *kept++;
+    for (int64_t first = 0; first < count; first += DROPOUT_BITS) {
+        const int64_t bits = count - first < DROPOUT_BITS ? count - first : DROPOUT_BITS;
+        const uint32_t set = *kept++;
 #pragma omp simd
-            for (int64_t c = 0; c < count; c++) {
-                const real from = number_at(in_16_bits, x, at + c);
-                const real value = operation == DROPOUT        ? from
-                                   : operation == GELU_DROPOUT ? gelu(from, false)
-                                                               : dy[at + c];
-                const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
-                put_number(in_16_bits && !is_gradient, y, at + c,
-                           is_gradient ? gelu_slope(from, false) * scaled : scaled);
-            }
+        for (int64_t c = 0; c < bits; c++) {
+            const real from = x[first + c];
+            const real value = operation == DROPOUT        ? from
+                               : operation == GELU_DROPOUT ? gelu(from, false)
+                                                           : dy[first + c];
+            const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
+            y[first + c] =
+                operation == GELU_DROPOUT_BACKWARD ? gelu_slope(from, false) * scaled : scaled;
         }
     }
 }
 
-/** Calls dropout_rows() with constants, so the compiler makes a loop for each. */
-#define DROPOUT_ROWS(operation, gradient, to)                                                      \
-    if (x.halves && y.to)                                                                          \
-        dropout_rows(operation, true, rows, columns, probability, kept, gradient, x, y);           \
-    else if (x.reals && y.reals)                                                                   \
-    dropout_rows(operation, false, rows, columns, probability, kept, gradient, x, y)
-
-KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns,
-                                double probability, const uint32_t *kept, const real *dy, Numbers x,
-                                Numbers y)
+/** Calls dropout_loop() with a constant, so the compiler makes a loop for each operation. */
+KERNEL static void dropout_part(DropoutOperation operation, int64_t count, real factor,
+                                const uint32_t *kept, const real *dy, const real *x, real *y)
 {
-    if (operation == DROPOUT) {
-        DROPOUT_ROWS(DROPOUT, NULL, halves);
-    } else if (operation == GELU_DROPOUT) {
-        DROPOUT_ROWS(GELU_DROPOUT, NULL, halves);
-    } else if (dy) {
-        DROPOUT_ROWS(GELU_DROPOUT_BACKWARD, dy, reals);
+    if (operation == DROPOUT)
+        dropout_loop(DROPOUT, count, factor, kept, NULL, x, y);
+    else if (operation == GELU_DROPOUT)
+        dropout_loop(GELU_DROPOUT, count, factor, kept, NULL, x, y);
+    else if (dy)
+        dropout_loop(GELU_DROPOUT_BACKWARD, count, factor, kept, dy, x, y);
+}
+
+static void dropout_row(DropoutOperation operation, int64_t columns, real factor,
+                        const uint32_t *kept, Numbers dy, Numbers x, Numbers y)
+{
+    real blocks[3][BLOCK];
+    const bool is_gradient = operation == GELU_DROPOUT_BACKWARD;
+    if (is_gradient && is_zero(columns, dy, 0)) {
+        clear_numbers(y, 0, columns);
+        return;
+    }
+    if (x.reals && y.reals)
+        dropout_part(operation, columns, factor, kept, dy.reals, x.reals, y.reals);
+    for (int64_t first = 0; first < columns && x.halves && y.halves; first += BLOCK) {
+        const int64_t count = columns - first < BLOCK ? columns - first : BLOCK;
+        if (is_gradient)
+            bf16_widen(count, dy.halves + first, blocks[0]);
+        bf16_widen(count, x.halves + first, blocks[1]);
+        dropout_part(operation, count, factor, kept + first / DROPOUT_BITS, blocks[0], blocks[1],
+                     blocks[2]);
+        bf16_round(count, blocks[2], y.halves + first);
     }
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
+                    const uint32_t *kept, Numbers dy, Numbers x, Numbers y)
 {
+    const real factor = (real)(1 / (1 - probability));
     FOR_PARTS(rows * columns, rows, 1)
-    dropout_part(operation, end - begin, columns, probability,
-                 kept + begin * dropout_words(columns), dy ? dy + begin * columns : NULL,
-                 numbers_from(x, begin * columns), numbers_from(y, begin * columns));
+    for (int64_t r = begin; r < end; r++)
+        dropout_row(operation, columns, factor, kept + r * dropout_words(columns),
+                    numbers_from(dy, r * columns), numbers_from(x, r * columns),
+                    numbers_from(y, r * columns));
 }

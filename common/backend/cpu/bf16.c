@@ -11,14 +11,14 @@ enum { PRODUCTS_OF_A_NUMBER = 64 }; /**< multiply-adds in the time of one memory
 
 /* ---- rounding ------------------------------------------------------------------------------------------ */
 
-KERNEL static void round_numbers(int64_t count, const real *x, uint16_t *y)
+KERNEL void bf16_round(int64_t count, const real *x, uint16_t *y)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
         y[i] = narrowed(x[i]);
 }
 
-KERNEL static void widen_numbers(int64_t count, const uint16_t *x, real *y)
+KERNEL void bf16_widen(int64_t count, const uint16_t *x, real *y)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
@@ -28,46 +28,25 @@ KERNEL static void widen_numbers(int64_t count, const uint16_t *x, real *y)
 void kernel_round(int64_t count, const real *x, uint16_t *y)
 {
     FOR_PARTS(count, count, 2 * CACHE_LINE)
-    round_numbers(end - begin, x + begin, y + begin);
+    bf16_round(end - begin, x + begin, y + begin);
 }
 
 void kernel_widen(int64_t count, const uint16_t *x, real *y)
 {
     FOR_PARTS(count, count, 2 * CACHE_LINE)
-    widen_numbers(end - begin, x + begin, y + begin);
+    bf16_widen(end - begin, x + begin, y + begin);
 }
 
 /* ---- linear layers ------------------------------------------------------------------------------------- */
 
-/** c = a · b, added to c if the product accumulates, or to `bias` in each row if `bias` is not
- *  NULL. */
-static void multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,
-                     Numbers c)
+void bf16_multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,
+                   Numbers c)
 {
     product.bias = bias;
     product.in_16_bits = c.halves;
     product.threads =
         threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
     products_in_bf16()->multiply(&product, a, b, bias, c);
-}
-
-void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, Numbers y)
-{
-    multiply(linear_product(LINEAR_Y, rows, in, out, false), x, weight, bias, y);
-}
-
-void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                     const uint16_t *weight, real *dx, bool accumulate)
-{
-    multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, in_full(dx));
-}
-
-void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                      const uint16_t *x, real *dweight, bool accumulate)
-{
-    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL,
-             in_full(dweight));
 }
 
 /* ---- parts of matrices --------------------------------------------------------------------------------- */
@@ -91,14 +70,15 @@ static void *room_for(int64_t bytes, Room *room)
 /** The rows of a part one after the other, rounded if they are not rounded yet. */
 static const uint16_t *packed(int64_t rows, int64_t columns, MatrixPart part, Room *room)
 {
-    if (part.rounded && part.stride == columns)
-        return part.rounded;
+    const uint16_t *rounded = part.numbers.halves;
+    if (rounded && part.stride == columns)
+        return rounded;
     uint16_t *y = room_for(rows * columns * (int64_t)sizeof *y, room);
-    if (part.rounded)
+    if (rounded)
         for (int64_t r = 0; r < rows; r++)
-            memcpy(y + r * columns, part.rounded + r * part.stride, (size_t)columns * sizeof *y);
+            memcpy(y + r * columns, rounded + r * part.stride, (size_t)columns * sizeof *y);
     else
-        round_numbers(rows * columns, part.numbers, y);
+        bf16_round(rows * columns, part.numbers.reals, y);
     return y;
 }
 

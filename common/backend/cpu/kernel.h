@@ -76,26 +76,6 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
 
 enum { CACHE_LINE = 16 }; /**< in numbers */
 
-/** Is a row all zeros? Looks at a cache line at a time, because the compiler does not vectorise a
- *  loop that may stop at each number. Stops at the first line with a nonzero number, so it reads
- *  only one line of most rows. */
-KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
-{
-    int64_t c = 0;
-    for (; c + CACHE_LINE <= columns; c += CACHE_LINE) {
-        int others = 0;
-#pragma omp simd reduction(| : others)
-        for (int64_t i = 0; i < CACHE_LINE; i++)
-            others |= row[c + i] != 0;
-        if (others)
-            return false;
-    }
-    for (; c < columns; c++)
-        if (row[c] != 0)
-            return false;
-    return true;
-}
-
 /* ---- numbers in 16 bits: the upper halves of floats --------------------------------------------- */
 
 /** The number whose upper half this is. */
@@ -137,4 +117,39 @@ KERNEL_HELPER void put_number(bool in_16_bits, Numbers y, int64_t i, real value)
 static inline Numbers numbers_from(Numbers x, int64_t offset)
 {
     return (Numbers){x.reals ? x.reals + offset : NULL, x.halves ? x.halves + offset : NULL};
+}
+
+/** Sets numbers begin..begin+count-1 to 0. */
+static inline void clear_numbers(Numbers x, int64_t begin, int64_t count)
+{
+    if (x.halves)
+        memset(x.halves + begin, 0, (size_t)count * sizeof *x.halves);
+    else if (x.reals)
+        memset(x.reals + begin, 0, (size_t)count * sizeof *x.reals);
+}
+
+KERNEL_HELPER bool has_only_zeros(bool in_16_bits, int64_t columns, Numbers x, int64_t begin)
+{
+    int64_t c = 0;
+    for (; c + CACHE_LINE <= columns; c += CACHE_LINE) {
+        int others = 0;
+#pragma omp simd reduction(| : others)
+        for (int64_t i = 0; i < CACHE_LINE; i++)
+            others |= number_at(in_16_bits, x, begin + c + i) != 0;
+        if (others)
+            return false;
+    }
+    for (; c < columns; c++)
+        if (number_at(in_16_bits, x, begin + c) != 0)
+            return false;
+    return true;
+}
+
+/** Are numbers `begin`..`begin + columns - 1` all 0 or -0? Looks at a cache line at a time, because
+ *  the compiler does not vectorise a loop that may stop at each number. Stops at the first line with
+ *  a nonzero number, so it reads only one line of most rows. */
+KERNEL_HELPER bool is_zero(int64_t columns, Numbers x, int64_t begin)
+{
+    return x.halves ? has_only_zeros(true, columns, x, begin)
+                    : !x.reals || has_only_zeros(false, columns, x, begin);
 }

@@ -45,16 +45,25 @@ KERNEL static void masked_exponents(const Tile *tile, real *scores, real *highes
     }
 }
 
-/** Divides each row of y [rows,size] by its sum. */
-KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, real *y,
-                               int64_t stride)
+/** Row i of y is that of x divided by sums[i], if `sums` is not NULL. y may be x. */
+KERNEL_HELPER void divided(bool in_16_bits, int64_t rows, int64_t size, const real *sums,
+                           const real *x, int64_t x_stride, Numbers y, int64_t y_stride)
 {
-    for (int64_t i = 0; i < rows; i++, y += stride) {
-        const real inverse = 1 / sums[i];
+    for (int64_t i = 0; i < rows; i++) {
+        const real inverse = sums ? 1 / sums[i] : 1;
 #pragma omp simd
         for (int64_t d = 0; d < size; d++)
-            y[d] *= inverse;
+            put_number(in_16_bits, y, i * y_stride + d, x[i * x_stride + d] * inverse);
     }
+}
+
+KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, const real *x,
+                               int64_t x_stride, Numbers y, int64_t y_stride)
+{
+    if (y.halves)
+        divided(true, rows, size, sums, x, x_stride, y, y_stride);
+    else if (y.reals)
+        divided(false, rows, size, sums, x, x_stride, y, y_stride);
 }
 
 /** Turns scores of `end` keys into probabilities p again, and dp into ds = p (dp - sum of dp p over
@@ -101,11 +110,7 @@ static int threads_for_heads(const AttentionShape *shape)
 /** The part of the matrix from number `offset` on. */
 static MatrixPart from(MatrixPart matrix, int64_t offset)
 {
-    if (matrix.numbers)
-        matrix.numbers += offset;
-    else
-        matrix.rounded += offset;
-    return matrix;
+    return (MatrixPart){numbers_from(matrix.numbers, offset), matrix.stride};
 }
 
 /** c [rows,columns] = factor · a · b for one head, added to c if `accumulate`; flags may transpose
@@ -123,7 +128,8 @@ static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, 
     if (bf16)
         bf16_multiply_parts(product, factor, a, b, c, c_stride);
     else
-        multiply_single(&product, factor, a.numbers, a.stride, b.numbers, b.stride, c, c_stride);
+        multiply_single(&product, factor, a.numbers.reals, a.stride, b.numbers.reals, b.stride, c,
+                        c_stride);
 }
 
 /** The offsets of one head of one sample. */
@@ -183,7 +189,7 @@ static Tile tile_at(const AttentionShape *shape, const Head *head, int64_t i, in
 
 int64_t kernel_attention_work(const AttentionShape *shape)
 {
-    return omp_get_max_threads() * work_of_thread(shape);
+    return omp_get_max_threads() * work_of_thread(shape, kernel_attention_is_in_16_bits(shape));
 }
 
 /** The arguments of a pass. In bf16, all are rounded. */
@@ -193,7 +199,25 @@ typedef struct Arguments {
     bool bf16;
 } Arguments;
 
-static void attend(const AttentionShape *shape, const Arguments *in, real *y, real *highest,
+/** Where a thread computes a head. */
+typedef struct Room {
+    real *p, *ds; /**< [rows of a tile,T] each */
+    real *rows,
+        *keys[2]; /**< [rows of a tile,D] and [T,D] each: results, before they are rounded */
+} Room;
+
+static Room room_of(const AttentionShape *shape, bool bf16, real *work)
+{
+    const int64_t rows = rows_of_tile(shape), keys = attention_keys(shape);
+    Room room = {.p = work + omp_get_thread_num() * work_of_thread(shape, bf16)};
+    room.ds = room.p + rows * keys;
+    room.rows = room.ds + rows * keys;
+    room.keys[0] = room.rows + rows * shape->head_size;
+    room.keys[1] = room.keys[0] + keys * shape->head_size;
+    return room;
+}
+
+static void attend(const AttentionShape *shape, const Arguments *in, Numbers y, real *highest,
                    real *sums, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
@@ -202,62 +226,39 @@ static void attend(const AttentionShape *shape, const Arguments *in, real *y, re
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, in->mask, in->bf16);
-        real *p = work + omp_get_thread_num() * 2 * most * attention_keys(shape);
+        const Room room = room_of(shape, in->bf16, work);
+        real *p = room.p;
         for (int64_t i = 0; i < positions; i += most) {
             const Tile tile = tile_at(shape, &head, i, positions);
-            const int64_t at = head.first + i * width;
+            const int64_t at = head.first + i * width, stride = in->bf16 ? size : width;
+            real *share = in->bf16 ? room.rows : y.reals + at;
             multiply(in->bf16, CblasNoTrans, CblasTrans, tile.rows, tile.keys, size,
                      (real)shape->factor, from(in->q, at), from(in->k, head.key), false, p,
                      tile.keys);
             masked_exponents(&tile, p, highest + head.row + i, sums + head.row + i);
             multiply(in->bf16, CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1,
-                     (MatrixPart){.numbers = p, .stride = tile.keys}, from(in->v, head.key), false,
-                     y + at, width);
-            divide_rows(tile.rows, size, sums + head.row + i, y + at, width);
+                     (MatrixPart){in_full(p), tile.keys}, from(in->v, head.key), false, share,
+                     stride);
+            divide_rows(tile.rows, size, sums + head.row + i, share, stride, numbers_from(y, at),
+                        width);
         }
     }
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
-                              const real *v, const int32_t *mask, real *y, real *highest,
-                              real *sums, real *work)
+void kernel_attention_forward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                              const int32_t *mask, Numbers y, real *highest, real *sums, real *work)
 {
     const int64_t width = shape->heads * shape->head_size;
     const Arguments in = {
-        .q = {q, NULL, width}, .k = {k, NULL, width}, .v = {v, NULL, width}, .mask = mask};
-    attend(shape, &in, y, highest, sums, work);
-}
-
-void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
-                                 real *sums, real *work)
-{
-    const int64_t width = shape->heads * shape->head_size;
-    const Arguments in = {.q = {NULL, q, width},
-                          .k = {NULL, k, width},
-                          .v = {NULL, v, width},
-                          .mask = mask,
-                          .bf16 = true};
+        .q = {q, width}, .k = {k, width}, .v = {v, width}, .mask = mask, .bf16 = q.halves};
     attend(shape, &in, y, highest, sums, work);
 }
 
 /** Writes zeros for positions begin..end-1 of one head: masked keys, or queries with a zero dy. */
-static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, real *dx)
+static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, Numbers dx)
 {
-    const int64_t size = shape->head_size, width = shape->heads * size;
     for (int64_t j = begin; j < end; j++)
-        memset(dx + j * width, 0, (size_t)size * sizeof *dx);
-}
-
-/** Are all numbers of the row 0 or -0? */
-static bool is_zero_row(int64_t size, MatrixPart row)
-{
-    if (row.numbers)
-        return is_zero(size, row.numbers);
-    uint16_t any = 0;
-    for (int64_t d = 0; d < size; d++)
-        any |= row.rounded[d];
-    return (any & 0x7fff) == 0;
+        clear_numbers(dx, j * shape->heads * shape->head_size, shape->head_size);
 }
 
 /** Returns the end of the queries with a nonzero dy. The queries after it are padding or, in a
@@ -265,14 +266,14 @@ static bool is_zero_row(int64_t size, MatrixPart row)
 static int64_t queries_used(const AttentionShape *shape, MatrixPart dy)
 {
     int64_t end = shape->positions;
-    while (end > 0 && is_zero_row(shape->head_size, from(dy, (end - 1) * dy.stride)))
+    while (end > 0 && is_zero(shape->head_size, dy.numbers, (end - 1) * dy.stride))
         end--;
     return end;
 }
 
 /** The gradients that a pass writes. */
 typedef struct Gradients {
-    real *q, *k, *v;
+    Numbers q, k, v;
 } Gradients;
 
 static void attend_backward(const AttentionShape *shape, const Arguments *in, const real *highest,
@@ -290,58 +291,56 @@ static void attend_backward(const AttentionShape *shape, const Arguments *in, co
         const int64_t last = (queries - 1) / most * most;
         const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
         const MatrixPart k = from(in->k, first), v = from(in->v, first);
-        real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
+        const Room room = room_of(shape, in->bf16, work);
+        const Numbers dq = numbers_from(out.q, first), dk = numbers_from(out.k, first),
+                      dv = numbers_from(out.v, first);
+        real *p = room.p, *ds = room.ds;
+        /* Sums of several tiles are in single precision until they are complete. */
+        real *dk_sum = in->bf16 ? room.keys[0] : dk.reals,
+             *dv_sum = in->bf16 ? room.keys[1] : dv.reals;
+        const int64_t stride = in->bf16 ? size : width;
         /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others
          * add to them. */
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;
             const MatrixPart q = from(in->q, at), dy = from(in->dy, at),
-                             weights = {.numbers = p, .stride = shown},
-                             scores = {.numbers = ds, .stride = shown};
+                             weights = {in_full(p), shown}, scores = {in_full(ds), shown};
+            real *share = in->bf16 ? room.rows : dq.reals + i * width;
             multiply(in->bf16, CblasNoTrans, CblasTrans, rows, shown, size, factor, q, k, false, p,
                      shown);
             multiply(in->bf16, CblasNoTrans, CblasTrans, rows, shown, size, 1, dy, v, false, ds,
                      shown);
             softmax_backward(&tile, highest + head.row + i, sums + head.row + i, p, ds);
             multiply(in->bf16, CblasNoTrans, CblasNoTrans, rows, size, shown, factor, scores, k,
-                     false, out.q + at, width);
+                     false, share, stride);
             multiply(in->bf16, CblasTrans, CblasNoTrans, shown, size, rows, factor, scores, q,
-                     i < last, out.k + first, width);
+                     i < last, dk_sum, stride);
             multiply(in->bf16, CblasTrans, CblasNoTrans, shown, size, rows, 1, weights, dy,
-                     i < last, out.v + first, width);
+                     i < last, dv_sum, stride);
+            if (in->bf16)
+                divide_rows(rows, size, NULL, share, stride, numbers_from(dq, i * width), width);
         }
-        clear_positions(shape, queries, positions, out.q + first);
-        clear_positions(shape, keys, positions, out.k + first);
-        clear_positions(shape, keys, positions, out.v + first);
+        if (in->bf16) {
+            divide_rows(keys, size, NULL, dk_sum, stride, dk, width);
+            divide_rows(keys, size, NULL, dv_sum, stride, dv, width);
+        }
+        clear_positions(shape, queries, positions, dq);
+        clear_positions(shape, keys, positions, dk);
+        clear_positions(shape, keys, positions, dv);
     }
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
-                               const real *v, const int32_t *mask, const real *highest,
-                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+void kernel_attention_backward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                               const int32_t *mask, const real *highest, const real *sums,
+                               Numbers dy, Numbers dq, Numbers dk, Numbers dv, real *work)
 {
     const int64_t width = shape->heads * shape->head_size;
-    const Arguments in = {.q = {q, NULL, width},
-                          .k = {k, NULL, width},
-                          .v = {v, NULL, width},
-                          .dy = {dy, NULL, width},
-                          .mask = mask};
-    attend_backward(shape, &in, highest, sums, (Gradients){dq, dk, dv}, work);
-}
-
-void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                  const uint16_t *v, const int32_t *mask, const real *highest,
-                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
-                                  real *dv, real *work)
-{
-    const int64_t width = shape->heads * shape->head_size;
-    const Arguments in = {.q = {NULL, q, width},
-                          .k = {NULL, k, width},
-                          .v = {NULL, v, width},
-                          .dy = {NULL, dy, width},
+    const Arguments in = {.q = {q, width},
+                          .k = {k, width},
+                          .v = {v, width},
+                          .dy = {dy, width},
                           .mask = mask,
-                          .bf16 = true};
+                          .bf16 = q.halves};
     attend_backward(shape, &in, highest, sums, (Gradients){dq, dk, dv}, work);
 }

@@ -8,10 +8,10 @@
 enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
 enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c = a · b, added to c if the product accumulates, or to `bias` in each row if `bias` is not
- *  NULL. Our threads share the rows of c, and the library uses one thread in each of ours: two
+/** c = a · b in single precision, added to c if the product accumulates, or to `bias` in each row if
+ *  `bias` is not NULL. Our threads share the rows of c, and the library uses one thread in each of ours: two
  *  thread pools, its and ours, would wait for each other's processors. */
-static void multiply(Product product, const real *a, const real *b, const real *bias, real *c)
+static void multiply_reals(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     const int64_t rows = product.rows, columns = product.columns, inner = product.inner;
     const int64_t a_row = product.a_transposed ? 1 : inner, blocks = rows / ROWS_OF_A_BLOCK;
@@ -34,42 +34,61 @@ static void multiply(Product product, const real *a, const real *b, const real *
     }
 }
 
-void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
-                           const real *bias, real *y)
+static void multiply(Product product, Numbers a, Numbers b, const real *bias, Numbers c)
+{
+    if (a.halves)
+        bf16_multiply(product, a.halves, b.halves, bias, c);
+    else
+        multiply_reals(product, a.reals, b.reals, bias, c.reals);
+}
+
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, Numbers x, Numbers weight,
+                           const real *bias, Numbers y)
 {
     multiply(linear_product(LINEAR_Y, rows, in, out, false), x, weight, bias, y);
 }
 
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                  const real *weight, real *dx, bool accumulate)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers weight,
+                                  Numbers dx, bool accumulate)
 {
     multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, dx);
 }
 
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                   const real *x, real *dweight, bool accumulate)
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers x,
+                                   real *dweight, bool accumulate)
 {
-    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL, dweight);
+    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL,
+             in_full(dweight));
 }
 
 /** Adds the column sums of dy to dbias, for columns begin..end-1, four rows at a time. */
-KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end,
-                                   const real *dy, real *dbias)
+KERNEL_HELPER void column_sums(bool in_16_bits, int64_t rows, int64_t out, int64_t begin,
+                               int64_t end, Numbers dy, real *dbias)
 {
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-        const real *row = dy + r * out;
+    for (; r + 4 <= rows; r += 4)
 #pragma omp simd
         for (int64_t c = begin; c < end; c++)
-            dbias[c] += (row[c] + row[out + c]) + (row[2 * out + c] + row[3 * out + c]);
-    }
+            dbias[c] += (number_at(in_16_bits, dy, r * out + c) +
+                         number_at(in_16_bits, dy, (r + 1) * out + c)) +
+                        (number_at(in_16_bits, dy, (r + 2) * out + c) +
+                         number_at(in_16_bits, dy, (r + 3) * out + c));
     for (; r < rows; r++)
 #pragma omp simd
         for (int64_t c = begin; c < end; c++)
-            dbias[c] += dy[r * out + c];
+            dbias[c] += number_at(in_16_bits, dy, r * out + c);
 }
 
-void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
+KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end,
+                                   Numbers dy, real *dbias)
+{
+    if (dy.halves)
+        column_sums(true, rows, out, begin, end, dy, dbias);
+    else if (dy.reals)
+        column_sums(false, rows, out, begin, end, dy, dbias);
+}
+
+void kernel_linear_backward_bias(int64_t rows, int64_t out, Numbers dy, real *dbias)
 {
     FOR_PARTS(rows * out, out, CACHE_LINE)
     add_column_sums(rows, out, begin, end, dy, dbias);

@@ -43,11 +43,19 @@ static inline Product linear_product(LinearProduct of, int64_t rows, int64_t in,
 
 /* ---- bf16.c ---- */
 
+/** kernel_round() and kernel_widen() on the calling thread. */
+void bf16_round(int64_t count, const real *x, uint16_t *y);
+void bf16_widen(int64_t count, const uint16_t *x, real *y); /**< the inverse */
+
+/** c = a · b in bf16, added to c if the product accumulates, or to `bias` in each row if `bias` is
+ *  not NULL. */
+void bf16_multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,
+                   Numbers c);
+
 /** A matrix that may be part of a larger one: its stored rows are `stride` numbers apart. */
 typedef struct MatrixPart {
-    const real *numbers;     /**< for a product in bf16, a whole matrix, which the product rounds */
-    const uint16_t *rounded; /**< or this: the numbers in bf16 */
-    int64_t stride;          /**< from a stored row to the next, in numbers */
+    Numbers numbers; /**< a product in bf16 rounds reals: they must be a whole matrix */
+    int64_t stride;  /**< from a stored row to the next, in numbers */
 } MatrixPart;
 
 /** c = factor · a · b in bf16, added to c if the product accumulates, on the calling thread. Stored

@@ -83,7 +83,7 @@ KERNEL_HELPER void norm_backward(bool centred, const NormBackward *of, int64_t b
     for (int64_t r = begin; r < end; r++) {
         const real *dy = of->dy + r * columns, *x = of->x + r * columns;
         real *dx = of->dx + r * columns;
-        if (is_zero(columns, dy)) {
+        if (is_zero(columns, in_full(dy), 0)) {
             if (!of->accumulate)
                 memset(dx, 0, (size_t)columns * sizeof *dx);
             continue;

@@ -40,8 +40,10 @@ static inline bool is_worth_rounding(const AttentionShape *shape)
     return rows * keys * size >= BF16_LEAST_PER_NUMBER * numbers;
 }
 
-/** The numbers of work space that a thread needs. */
-static inline int64_t work_of_thread(const AttentionShape *shape)
+/** The numbers of work space that a thread needs: for scores and, in 16 bits, for results before they
+ * are rounded. */
+static inline int64_t work_of_thread(const AttentionShape *shape, bool in_16_bits)
 {
-    return 2 * rows_of_tile(shape) * attention_keys(shape);
+    const int64_t rows = rows_of_tile(shape), keys = attention_keys(shape);
+    return 2 * rows * keys + (in_16_bits ? (rows + 2 * keys) * shape->head_size : 0);
 }

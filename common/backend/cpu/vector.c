@@ -86,27 +86,20 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 
 /* ---- rows of a table --------------------------------------------------------------------------------- */
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
-                           real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, Numbers table,
+                           Numbers y)
 {
     const int threads = threads_for(count * columns);
-    const size_t bytes = (size_t)columns * sizeof *y;
+    const size_t bytes = (size_t)columns * (y.halves ? sizeof *y.halves : sizeof *y.reals);
+    char *to = y.halves ? (char *)y.halves : (char *)y.reals;
+    const char *from = table.halves ? (char *)table.halves : (char *)table.reals;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] == NO_ID)
-            memset(y + i * columns, 0, bytes);
+            memset(to + (size_t)i * bytes, 0, bytes);
         else
-            memcpy(y + i * columns, table + ids[i] * columns, bytes);
+            memcpy(to + (size_t)i * bytes, from + (size_t)ids[i] * bytes, bytes);
     }
-}
-
-void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
-                              const uint16_t *table, uint16_t *y)
-{
-    const int threads = threads_for(count * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t i = 0; i < count; i++)
-        memcpy(y + i * columns, table + ids[i] * columns, (size_t)columns * sizeof *y);
 }
 
 /** Columns begin..end-1: threads share columns, so each table row is summed in order. */
@@ -132,22 +125,22 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
 
 /** Are some rows zero? Looks at a sample of the rows. The last row is in the sample, because
  *  padding is at the end of a text. */
-static bool some_are_zero(int64_t rows, int64_t columns, const real *x)
+static bool some_are_zero(int64_t rows, int64_t columns, Numbers x)
 {
     enum { LOOKS = 32 };
     for (int64_t i = 1; i <= LOOKS && rows > 0; i++)
-        if (is_zero(columns, x + (i * rows + LOOKS - 1) / LOOKS * columns - columns))
+        if (is_zero(columns, x, (i * rows + LOOKS - 1) / LOOKS * columns - columns))
             return true;
     return false;
 }
 
-int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *index)
 {
     int64_t count = 0;
     if (!some_are_zero(rows, columns, x))
         return rows;
     for (int64_t r = 0; r < rows; r++)
-        if (!is_zero(columns, x + r * columns))
+        if (!is_zero(columns, x, r * columns))
             index[count++] = (int32_t)r;
     /* Skipping rows costs copies of the other rows and of the result. */
     return 4 * count < 3 * rows ? count : rows;

@@ -55,9 +55,11 @@ __global__ static void gelu_forward(int64_t count, DeviceNumbers x, DeviceNumber
 }
 
 template <bool BY_TANH>
-__global__ static void gelu_backward(int64_t count, const float *dy, DeviceNumbers x, float *dx)
+__global__ static void gelu_backward(int64_t count, DeviceNumbers dy, DeviceNumbers x,
+                                     DeviceNumbers dx)
 {
-    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope<BY_TANH>(number_at(x, i));
+    FOR_EACH(i, count)
+    put_number(dx, i, number_at(dy, i) * gelu_slope<BY_TANH>(number_at(x, i)));
 }
 
 void kernel_gelu_forward(int64_t count, Numbers x, Numbers y)
@@ -65,9 +67,10 @@ void kernel_gelu_forward(int64_t count, Numbers x, Numbers y)
     launch_for("gelu_forward", count, gelu_forward<false>, count, on_device(x), on_device(y));
 }
 
-void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx)
+void kernel_gelu_backward(int64_t count, Numbers dy, Numbers x, Numbers dx)
 {
-    launch_for("gelu_backward", count, gelu_backward<false>, count, dy, on_device(x), dx);
+    launch_for("gelu_backward", count, gelu_backward<false>, count, on_device(dy), on_device(x),
+               on_device(dx));
 }
 
 void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y)
@@ -75,9 +78,10 @@ void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y)
     launch_for("gelu_tanh_forward", count, gelu_forward<true>, count, on_device(x), on_device(y));
 }
 
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx)
+void kernel_gelu_tanh_backward(int64_t count, Numbers dy, Numbers x, Numbers dx)
 {
-    launch_for("gelu_tanh_backward", count, gelu_backward<true>, count, dy, on_device(x), dx);
+    launch_for("gelu_tanh_backward", count, gelu_backward<true>, count, on_device(dy), on_device(x),
+               on_device(dx));
 }
 
 /* ---- SwiGLU ---------------------------------------------------------------------------------------------- */
@@ -100,15 +104,15 @@ __global__ static void swiglu_forward(int64_t count, DeviceNumbers gate, DeviceN
     FOR_EACH(i, count) put_number(y, i, silu_at(number_at(gate, i)).value * number_at(up, i));
 }
 
-__global__ static void swiglu_backward(int64_t count, const float *dy, DeviceNumbers gate,
-                                       DeviceNumbers up, float *dgate, float *dup)
+__global__ static void swiglu_backward(int64_t count, DeviceNumbers dy, DeviceNumbers gate,
+                                       DeviceNumbers up, DeviceNumbers dgate, DeviceNumbers dup)
 {
     FOR_EACH(i, count)
     {
         const Silu silu = silu_at(number_at(gate, i));
-        const float d = dy[i];
-        dgate[i] = d * number_at(up, i) * silu.slope;
-        dup[i] = d * silu.value;
+        const float d = number_at(dy, i);
+        put_number(dgate, i, d * number_at(up, i) * silu.slope);
+        put_number(dup, i, d * silu.value);
     }
 }
 
@@ -118,11 +122,11 @@ void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
                on_device(y));
 }
 
-void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
-                            real *dup)
+void kernel_swiglu_backward(int64_t count, Numbers dy, Numbers gate, Numbers up, Numbers dgate,
+                            Numbers dup)
 {
-    launch_for("swiglu_backward", count, swiglu_backward, count, dy, on_device(gate), on_device(up),
-               dgate, dup);
+    launch_for("swiglu_backward", count, swiglu_backward, count, on_device(dy), on_device(gate),
+               on_device(up), on_device(dgate), on_device(dup));
 }
 
 /* ---- dropout --------------------------------------------------------------------------------------------- */
@@ -170,7 +174,7 @@ __device__ static bool is_kept(int64_t columns, const uint32_t *kept, int64_t i)
 
 template <DropoutOperation OPERATION>
 __global__ static void dropout(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
-                               const float *dy, DeviceNumbers x, DeviceNumbers y)
+                               DeviceNumbers dy, DeviceNumbers x, DeviceNumbers y)
 {
     FOR_EACH(i, rows * columns)
     {
@@ -178,7 +182,7 @@ __global__ static void dropout(int64_t rows, int64_t columns, float factor, cons
         if (is_kept(columns, kept, i))
             scaled = (OPERATION == DROPOUT        ? number_at(x, i)
                       : OPERATION == GELU_DROPOUT ? gelu(number_at(x, i))
-                                                  : dy[i]) *
+                                                  : number_at(dy, i)) *
                      factor;
         put_number(y, i,
                    OPERATION == GELU_DROPOUT_BACKWARD ? gelu_slope(number_at(x, i)) * scaled
@@ -202,12 +206,12 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
+                    const uint32_t *kept, Numbers dy, Numbers x, Numbers y)
 {
     const float factor = (float)(1 / (1 - probability));
     launch_for("dropout", rows * columns,
                operation == DROPOUT        ? dropout<DROPOUT>
                : operation == GELU_DROPOUT ? dropout<GELU_DROPOUT>
                                            : dropout<GELU_DROPOUT_BACKWARD>,
-               rows, columns, factor, kept, dy, on_device(x), on_device(y));
+               rows, columns, factor, kept, on_device(dy), on_device(x), on_device(y));
 }

@@ -258,21 +258,24 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
 
 template <int TILE, int SIZE> static void launch_forward(const Arguments &a)
 {
-    launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q, a.k, a.v,
-                 a.mask, a.y, a.highest, a.sums);
+    launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q.reals,
+                 a.k.reals, a.v.reals, a.mask, a.y.reals, a.highest, a.sums);
 }
 
 template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 {
-    launch_tiles("attention_backward", query_gradient<TILE, SIZE>, a.shape, TILE, 4, 1, a.q, a.k,
-                 a.v, a.mask, a.highest, a.sums, a.dy, a.dq, a.work);
-    launch_tiles("attention_backward", key_gradients<TILE, SIZE>, a.shape, TILE, 4, 2, a.q, a.k,
-                 a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
+    launch_tiles("attention_backward", query_gradient<TILE, SIZE>, a.shape, TILE, 4, 1, a.q.reals,
+                 a.k.reals, a.v.reals, a.mask, a.highest, a.sums, a.dy.reals, a.dq.reals, a.work);
+    launch_tiles("attention_backward", key_gradients<TILE, SIZE>, a.shape, TILE, 4, 2, a.q.reals,
+                 a.k.reals, a.v.reals, a.mask, a.highest, a.sums, a.dy.reals, a.work, a.dk.reals,
+                 a.dv.reals);
 }
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: the grid's second dimension */ };
 
-bool attention_fits(const AttentionShape *shape, const int32_t **mask)
+/* Ends the run if these kernels cannot take this shape. Copies the mask to the device (see
+ * brought_near()). Returns false if there is nothing to compute. */
+static bool attention_fits(const AttentionShape *shape, const int32_t **mask)
 {
     const int64_t size = shape->head_size, heads = shape->batch * shape->heads;
     if (heads * shape->positions == 0)
@@ -291,11 +294,9 @@ bool attention_fits(const AttentionShape *shape, const int32_t **mask)
 
 /* Selects the kernel with the smallest SIZE that holds a head. The longer the rows of a tile, the
  * fewer of them fit in shared memory. */
-static void launch_by_size(Arguments a, bool backward)
+static void in_single_precision(const Arguments &a, bool backward)
 {
     const int64_t size = a.shape->head_size;
-    if (!attention_fits(a.shape, &a.mask))
-        return;
     if (size <= 32)
         (backward ? launch_backward<32, 32> : launch_forward<32, 32>)(a);
     else if (size <= 64)
@@ -308,26 +309,30 @@ static void launch_by_size(Arguments a, bool backward)
         (backward ? launch_backward<8, 1024> : launch_forward<8, 1024>)(a);
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
-                              const real *v, const int32_t *mask, real *y, real *highest,
-                              real *sums, real *work)
+static void attend(Arguments a, bool backward)
+{
+    if (attention_fits(a.shape, &a.mask))
+        (a.q.halves ? attention_in_16_bits : in_single_precision)(a, backward);
+}
+
+void kernel_attention_forward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                              const int32_t *mask, Numbers y, real *highest, real *sums, real *work)
 {
     Arguments a = {};
     a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest,
     a.sums = sums;
-    launch_by_size(a, false);
+    attend(a, false);
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
-                               const real *v, const int32_t *mask, const real *highest,
-                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+void kernel_attention_backward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                               const int32_t *mask, const real *highest, const real *sums,
+                               Numbers dy, Numbers dq, Numbers dk, Numbers dv, real *work)
 {
     Arguments a = {};
     a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk,
     a.dv = dv, a.work = work;
     a.highest = (real *)highest, a.sums = (real *)sums;
-    launch_by_size(a, true);
+    attend(a, true);
 }
 
 /* One number per row of scores: delta. */

@@ -33,20 +33,16 @@ static inline dim3 grid_of(const AttentionShape *shape, int rows)
                 (unsigned)(shape->batch * shape->heads));
 }
 
-/* The arguments of an attention kernel, with matrices of this type; unused pointers are null. */
-template <typename T> struct ArgumentsOf {
+/* The arguments of an attention kernel, whose matrices have one type; unused ones are empty. */
+typedef struct Arguments {
     const AttentionShape *shape;
-    const T *q, *k, *v;
+    Numbers q, k, v, y, dy, dq, dk, dv;
     const int32_t *mask;
-    const T *dy;
-    real *y, *highest, *sums, *dq, *dk, *dv, *work;
-};
-typedef ArgumentsOf<real> Arguments;
-typedef ArgumentsOf<uint16_t> Arguments16;
+    real *highest, *sums, *work;
+} Arguments;
 
-/** Ends the run if a GPU's kernels cannot take this shape. Copies the mask to the device (see
- *  brought_near()). Returns false if there is nothing to compute. */
-bool attention_fits(const AttentionShape *shape, const int32_t **mask);
+/** Attention on tensor cores, of matrices in 16 bits. `a.mask` is on the device. */
+void attention_in_16_bits(const Arguments &a, bool backward);
 
 /* The rows of a head in q and y, or in k and v: `count` rows, `width` numbers apart. */
 typedef struct Rows {

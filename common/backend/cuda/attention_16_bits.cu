@@ -2,7 +2,7 @@
  * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
  * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
  * softmax and sums are in single precision. The kernels round the exponentials (forward) or
- * probabilities (backward), and the gradient of the scores; q, k, v and dy are rounded already. */
+ * probabilities (backward), the gradient of the scores, and their results. */
 #include "backend/cuda/attention_rows_16_bits.cuh"
 
 /* Returns n, with which the probability of a score s is 2^(factor s - n); the factor contains
@@ -74,7 +74,7 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, Ru
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
     forward(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
-            const int32_t *mask, float *y, float *highest, float *sums)
+            const int32_t *mask, uint16_t *y, float *highest, float *sums)
 {
     DYNAMIC_SHARED(Line, lines);
     Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
@@ -114,7 +114,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
             sums[head.row + position] = sum;
         }
     }
-    store_rows<SIZE>(shape.size, head.queries, first, factor, share, y);
+    store_rows<FP16, SIZE>(shape.size, head.queries, first, factor, share, y);
 }
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     query_gradient(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
                    const int32_t *mask, const float *highest, const float *sums, const uint16_t *dy,
-                   float *dq, float *delta)
+                   uint16_t *dq, float *delta)
 {
     DYNAMIC_SHARED(Line, lines);
     Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
@@ -166,7 +166,7 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
                 own_delta[half] = lanes_sum(sum[half], 4);
     }
     const float factor[2] = {shape.factor, shape.factor};
-    store_rows<SIZE>(shape.size, head.queries, first, factor, share, dq);
+    store_rows<FP16, SIZE>(shape.size, head.queries, first, factor, share, dq);
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
         if (threadIdx.x % 4 == 0 && position < shape.positions)
@@ -180,7 +180,7 @@ template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
     key_gradients(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
                   const int32_t *mask, const float *highest, const float *sums, const uint16_t *dy,
-                  const float *delta, float *dk, float *dv)
+                  const float *delta, uint16_t *dk, uint16_t *dv)
 {
     DYNAMIC_SHARED(Line, lines);
     Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
@@ -237,29 +237,31 @@ __global__ static void __launch_bounds__(WARPS *WARP)
             if (!shown[i / 2])
                 key_share.block[n][i] = value_share.block[n][i] = 0;
     const float factor[2] = {shape.factor, shape.factor}, one[2] = {1, 1};
-    store_rows<SIZE>(shape.size, head.keys, first, factor, key_share, dk);
-    store_rows<SIZE>(shape.size, head.keys, first, one, value_share, dv);
+    store_rows<FP16, SIZE>(shape.size, head.keys, first, factor, key_share, dk);
+    store_rows<FP16, SIZE>(shape.size, head.keys, first, one, value_share, dv);
 }
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
 
-template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments16 &a, bool backward)
+template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments &a, bool backward)
 {
     const int64_t shared = sizeof(Passing<TILE, SIZE>);
     const Shape shape = shape_of(a.shape);
     const dim3 grid = grid_of(a.shape, BLOCK_ROWS);
     if (!backward) {
         launch("attention_forward", forward<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape,
-               a.q, a.k, a.v, a.mask, a.y, a.highest, a.sums);
+               a.q.halves, a.k.halves, a.v.halves, a.mask, a.y.halves, a.highest, a.sums);
         return;
     }
     launch("attention_backward", query_gradient<FP16, TILE, SIZE>, grid, WARPS * WARP, shared,
-           shape, a.q, a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.dq, a.work);
+           shape, a.q.halves, a.k.halves, a.v.halves, a.mask, a.highest, a.sums, a.dy.halves,
+           a.dq.halves, a.work);
     launch("attention_backward", key_gradients<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape,
-           a.q, a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
+           a.q.halves, a.k.halves, a.v.halves, a.mask, a.highest, a.sums, a.dy.halves, a.work,
+           a.dk.halves, a.dv.halves);
 }
 
-template <bool FP16> static void launch_size(const Arguments16 &a, bool backward)
+template <bool FP16> static void launch_size(const Arguments &a, bool backward)
 {
     if (a.shape->head_size <= 32)
         launch_16<FP16, 64, 32>(a, backward);
@@ -274,30 +276,7 @@ bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
     return precision_is_16_bits(backend_products()) && shape->head_size <= LARGEST_HEAD_16;
 }
 
-static void launch_by_size(Arguments16 a, bool backward)
+void attention_in_16_bits(const Arguments &a, bool backward)
 {
-    if (attention_fits(a.shape, &a.mask))
-        (backend_products() == FP16 ? launch_size<true> : launch_size<false>)(a, backward);
-}
-
-void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
-                                 real *sums, real *work)
-{
-    Arguments16 a = {};
-    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest,
-    a.sums = sums;
-    launch_by_size(a, false);
-}
-
-void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                  const uint16_t *v, const int32_t *mask, const real *highest,
-                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
-                                  real *dv, real *work)
-{
-    Arguments16 a = {};
-    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk,
-    a.dv = dv, a.work = work;
-    a.highest = (real *)highest, a.sums = (real *)sums;
-    launch_by_size(a, true);
+    (backend_products() == FP16 ? launch_size<true> : launch_size<false>)(a, backward);
 }

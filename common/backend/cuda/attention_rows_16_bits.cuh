@@ -252,10 +252,11 @@ __device__ static void copy_stage(const Shape &shape, const Rows &rows, int64_t 
     copies_end();
 }
 
-/* Writes the warp's rows times factor[half]. */
-template <int SIZE>
+/* Writes the warp's rows times factor[half], rounded. */
+template <bool FP16, int SIZE>
 __device__ static void store_rows(int64_t size, const Rows &rows, int64_t first,
-                                  const float (&factor)[2], const Results<SIZE> &results, float *y)
+                                  const float (&factor)[2], const Results<SIZE> &results,
+                                  uint16_t *y)
 {
 #pragma unroll
     for (int n = 0; n < SIZE / 8; n++)
@@ -265,15 +266,15 @@ __device__ static void store_rows(int64_t size, const Rows &rows, int64_t first,
             const int d = 8 * n + column_of_lane();
             if (position >= rows.count || d >= size)
                 continue;
-            float *to = y + rows.first + position * rows.width + d;
-            const float2 two = {factor[half] * results.block[n][2 * half],
-                                factor[half] * results.block[n][2 * half + 1]};
+            uint16_t *to = y + rows.first + position * rows.width + d;
+            const uint32_t two = pair_of<FP16>(factor[half] * results.block[n][2 * half],
+                                               factor[half] * results.block[n][2 * half + 1]);
             if (size % 2 == 0)
-                *reinterpret_cast<float2 *>(to) = two;
+                *reinterpret_cast<uint32_t *>(to) = two;
             else {
-                to[0] = two.x;
+                to[0] = (uint16_t)two;
                 if (d + 1 < size)
-                    to[1] = two.y;
+                    to[1] = (uint16_t)(two >> 16);
             }
         }
 }

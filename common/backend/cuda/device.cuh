@@ -65,7 +65,7 @@ const int32_t *brought_near(const int32_t *x, int64_t count);
 
 /** sums [columns] += the column sums of x [rows,columns], always in the same order: first within
  *  chunks of rows, then over the chunks. */
-void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
+void add_column_sums(int64_t rows, int64_t columns, Numbers x, real *sums);
 
 /** The launch size for a kernel: a grid that just fills the device, whose threads loop with
  *  FOR_EACH. */

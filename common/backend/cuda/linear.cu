@@ -78,10 +78,20 @@ void kernel_widen(int64_t count, const uint16_t *x, real *y)
 /* ---- products -------------------------------------------------------------------------------------------- */
 
 typedef struct Matrix {
-    const void *numbers;   /* of the type of the product */
+    Numbers numbers;
     int64_t rows, columns; /* as stored, by rows */
     cublasOperation_t flag;
 } Matrix;
+
+static void *start_of(Numbers x)
+{
+    return x.halves ? (void *)x.halves : x.reals;
+}
+
+static cudaDataType_t type_of(Numbers x)
+{
+    return !x.halves ? CUDA_R_32F : precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
+}
 
 static int checked(int64_t size)
 {
@@ -97,15 +107,10 @@ static int64_t stride_of(Matrix matrix)
     return matrix.columns > 0 ? matrix.columns : 1;
 }
 
-static cudaDataType_t type_in_16_bits(void)
-{
-    return precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
-}
-
 /* c [columns,rows] by rows (that is, [rows,columns] by columns) = a · b, added to c if
- * `accumulate`. The numbers of a and b are of this type. */
-static void multiply(cudaDataType_t type, int64_t rows, int64_t columns, int64_t inner, Matrix a,
-                     Matrix b, bool accumulate, Numbers c)
+ * `accumulate`. */
+static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b,
+                     bool accumulate, Numbers c)
 {
     const float one = 1, kept = accumulate ? 1 : 0;
     if (rows * columns == 0)
@@ -114,9 +119,9 @@ static void multiply(cudaDataType_t type, int64_t rows, int64_t columns, int64_t
     {
         const DeviceCall call;
         check(cublasGemmEx(handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner),
-                           &one, a.numbers, type, checked(stride_of(a)), b.numbers, type,
-                           checked(stride_of(b)), &kept, c.halves ? (void *)c.halves : c.reals,
-                           c.halves ? type : CUDA_R_32F, checked(rows),
+                           &one, start_of(a.numbers), type_of(a.numbers), checked(stride_of(a)),
+                           start_of(b.numbers), type_of(b.numbers), checked(stride_of(b)), &kept,
+                           start_of(c), type_of(c), checked(rows),
                            precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                            CUBLAS_GEMM_DEFAULT));
     }
@@ -128,7 +133,7 @@ bool backend_open_all(void)
 {
     real *x = (real *)backend_memory(3 * (int64_t)sizeof *x, HOST_MEMORY);
     backend_set_bytes(x, 0, 3 * (int64_t)sizeof *x);
-    kernel_linear_forward(1, 1, 1, x, x + 1, NULL, x + 2);
+    kernel_linear_forward(1, 1, 1, in_full(x), in_full(x + 1), NULL, in_full(x + 2));
     backend_wait();
     backend_memory_free(x, HOST_MEMORY);
     return true;
@@ -139,66 +144,30 @@ __global__ static void repeat_row(int64_t rows, int64_t columns, const float *ro
     FOR_EACH(i, rows * columns) put_number(y, i, row[i % columns]);
 }
 
-static void forward(cudaDataType_t type, int64_t rows, int64_t in, int64_t out, const void *x,
-                    const void *weight, const real *bias, Numbers y)
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, Numbers x, Numbers weight,
+                           const real *bias, Numbers y)
 {
     if (bias)
         launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, on_device(y));
-    multiply(type, out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
+    multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
              bias != NULL, y);
 }
 
-void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
-                           const real *bias, real *y)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers weight,
+                                  Numbers dx, bool accumulate)
 {
-    forward(CUDA_R_32F, rows, in, out, x, weight, bias, in_full(y));
+    multiply(in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
+             accumulate, dx);
 }
 
-void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, Numbers y)
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers x,
+                                   real *dweight, bool accumulate)
 {
-    forward(type_in_16_bits(), rows, in, out, x, weight, bias, y);
+    multiply(in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T}, accumulate,
+             in_full(dweight));
 }
 
-static void backward_input(cudaDataType_t type, int64_t rows, int64_t in, int64_t out,
-                           const void *dy, const void *weight, real *dx, bool accumulate)
-{
-    multiply(type, in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
-             accumulate, in_full(dx));
-}
-
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                  const real *weight, real *dx, bool accumulate)
-{
-    backward_input(CUDA_R_32F, rows, in, out, dy, weight, dx, accumulate);
-}
-
-void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                     const uint16_t *weight, real *dx, bool accumulate)
-{
-    backward_input(type_in_16_bits(), rows, in, out, dy, weight, dx, accumulate);
-}
-
-static void backward_weight(cudaDataType_t type, int64_t rows, int64_t in, int64_t out,
-                            const void *dy, const void *x, real *dweight, bool accumulate)
-{
-    multiply(type, in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T},
-             accumulate, in_full(dweight));
-}
-
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                   const real *x, real *dweight, bool accumulate)
-{
-    backward_weight(CUDA_R_32F, rows, in, out, dy, x, dweight, accumulate);
-}
-
-void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                      const uint16_t *x, real *dweight, bool accumulate)
-{
-    backward_weight(type_in_16_bits(), rows, in, out, dy, x, dweight, accumulate);
-}
-
-void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
+void kernel_linear_backward_bias(int64_t rows, int64_t out, Numbers dy, real *dbias)
 {
     add_column_sums(rows, out, dy, dbias);
 }

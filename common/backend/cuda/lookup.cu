@@ -76,18 +76,16 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
         dtable[id * columns + column] = sum;
 }
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
-                           real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, Numbers table,
+                           Numbers y)
 {
-    launch_for("lookup_forward", count * columns, lookup<real>, count, columns,
-               brought_near(ids, count), table, y);
-}
-
-void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
-                              const uint16_t *table, uint16_t *y)
-{
-    launch_for("lookup_forward", count * columns, lookup<uint16_t>, count, columns,
-               brought_near(ids, count), table, y);
+    ids = brought_near(ids, count);
+    if (y.halves)
+        launch_for("lookup_forward", count * columns, lookup<uint16_t>, count, columns, ids,
+                   table.halves, y.halves);
+    else
+        launch_for("lookup_forward", count * columns, lookup<real>, count, columns, ids,
+                   table.reals, y.reals);
 }
 
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
@@ -101,7 +99,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
 }
 
 /* To look at the numbers, the host would have to wait for the kernels. */
-int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *index)
 {
     return rows;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backend/cuda/device.cuh"
+#include "backend/cuda/tensor_cores.cuh"
 
 /* ---- sums over rows ---------------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ __device__ static float normed_at(const float *x, int64_t at, const float *mean,
 
 /* plain and normed [chunks,columns]: column sums of dy and, if x is not NULL, of dy · normed x.
  * plain may be NULL. */
-__global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy, const float *x,
+__global__ static void chunk_sums(int64_t rows, int64_t columns, DeviceNumbers dy, const float *x,
                                   const float *mean, const float *rstd, float *plain, float *normed)
 {
     DYNAMIC_SHARED(float, shared);
@@ -45,7 +46,7 @@ __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy
     const int64_t end = (chunk + 1) * CHUNK < rows ? (chunk + 1) * CHUNK : rows;
     float sum = 0, normed_sum = 0;
     for (int64_t r = chunk * CHUNK + threadIdx.y; column < columns && r < end; r += LANES) {
-        const float g = dy[r * columns + column];
+        const float g = number_at(dy, r * columns + column);
         sum += g;
         if (x)
             normed_sum += g * normed_at(x, r * columns + column, mean, rstd, r);
@@ -72,16 +73,16 @@ __global__ static void add_chunks(int64_t chunks, int64_t columns, const float *
     }
 }
 
-static void sum_chunks(int64_t rows, int64_t columns, const real *dy, const real *x,
-                       const real *mean, const real *rstd, real *plain, real *normed)
+static void sum_chunks(int64_t rows, int64_t columns, Numbers dy, const real *x, const real *mean,
+                       const real *rstd, real *plain, real *normed)
 {
     const dim3 grid((unsigned)chunks_of(rows), (unsigned)((columns + COLUMNS - 1) / COLUMNS));
     launch("column sums", chunk_sums, grid, dim3(COLUMNS, LANES),
-           COLUMNS * LANES * (int64_t)sizeof(float), rows, columns, dy, x, mean, rstd, plain,
-           normed);
+           COLUMNS * LANES * (int64_t)sizeof(float), rows, columns, on_device(dy), x, mean, rstd,
+           plain, normed);
 }
 
-void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
+void add_column_sums(int64_t rows, int64_t columns, Numbers x, real *sums)
 {
     if (rows * columns == 0)
         return;
@@ -99,7 +100,7 @@ static void add_norm_sums(int64_t rows, int64_t columns, const real *dy, const r
         return;
     const int64_t each = chunks_of(rows) * columns;
     real *normed = (real *)device_work(2 * each * (int64_t)sizeof(real)), *plain = normed + each;
-    sum_chunks(rows, columns, dy, x, mean, rstd, dbias ? plain : NULL, normed);
+    sum_chunks(rows, columns, in_full(dy), x, mean, rstd, dbias ? plain : NULL, normed);
     launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, normed, dweight);
     if (dbias)
         launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, dbias);

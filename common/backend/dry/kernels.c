@@ -135,8 +135,9 @@ static void attention(const AttentionShape *shape, int products)
 
 int64_t kernel_attention_work(const AttentionShape *shape)
 {
-    return as_on_gpu ? shape->batch * shape->heads * shape->positions
-                     : number_of_threads * work_of_thread(shape);
+    return as_on_gpu
+               ? shape->batch * shape->heads * shape->positions
+               : number_of_threads * work_of_thread(shape, kernel_attention_is_in_16_bits(shape));
 }
 
 bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
@@ -145,7 +146,7 @@ bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
            (as_on_gpu ? shape->head_size <= LARGEST_HEAD_16 : is_worth_rounding(shape));
 }
 
-int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *index)
 {
     const int64_t used = rows < most_rows_in_use ? rows : most_rows_in_use;
     for (int64_t i = 0; i < used; i++)

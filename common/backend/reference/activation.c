@@ -30,10 +30,10 @@ void kernel_gelu_forward(int64_t count, Numbers x, Numbers y)
         reference_put(y, i, gelu(reference_number(x, i)));
 }
 
-void kernel_gelu_backward(int64_t count, const real *dy, Numbers x, real *dx)
+void kernel_gelu_backward(int64_t count, Numbers dy, Numbers x, Numbers dx)
 {
     for (int64_t i = 0; i < count; i++)
-        dx[i] = rounded(dy[i] * gelu_slope(reference_number(x, i)));
+        reference_put(dx, i, rounded(reference_number(dy, i) * gelu_slope(reference_number(x, i))));
 }
 
 /* ---- the logistic function: GELU by tanh, SwiGLU -------------------------------------------------------- */
@@ -64,13 +64,14 @@ void kernel_gelu_tanh_forward(int64_t count, Numbers x, Numbers y)
     }
 }
 
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, Numbers x, real *dx)
+void kernel_gelu_tanh_backward(int64_t count, Numbers dy, Numbers x, Numbers dx)
 {
     for (int64_t i = 0; i < count; i++) {
         const real at = reference_number(x, i);
         real u = twice_u(at), below = logistic(u), above = logistic(-u);
         real bell = rounded(rounded(below * above) * twice_u_slope(at));
-        dx[i] = rounded(dy[i] * rounded(below + rounded(at * bell)));
+        const real slope = rounded(below + rounded(at * bell));
+        reference_put(dx, i, rounded(reference_number(dy, i) * slope));
     }
 }
 
@@ -82,15 +83,15 @@ void kernel_swiglu_forward(int64_t count, Numbers gate, Numbers up, Numbers y)
     }
 }
 
-void kernel_swiglu_backward(int64_t count, const real *dy, Numbers gate, Numbers up, real *dgate,
-                            real *dup)
+void kernel_swiglu_backward(int64_t count, Numbers dy, Numbers gate, Numbers up, Numbers dgate,
+                            Numbers dup)
 {
     for (int64_t i = 0; i < count; i++) {
-        real g = reference_number(gate, i), d = dy[i], open = logistic(g);
+        real g = reference_number(gate, i), d = reference_number(dy, i), open = logistic(g);
         real slope = rounded(open * rounded(1 + rounded(g * logistic(-g))));
         const real times = rounded(d * reference_number(up, i));
-        dup[i] = rounded(d * rounded(g * open));
-        dgate[i] = rounded(times * slope);
+        reference_put(dup, i, rounded(d * rounded(g * open)));
+        reference_put(dgate, i, rounded(times * slope));
     }
 }
 
@@ -155,7 +156,7 @@ static real dropped(int64_t columns, double probability, const uint32_t *kept, i
 }
 
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                    const uint32_t *kept, const real *dy, Numbers x, Numbers y)
+                    const uint32_t *kept, Numbers dy, Numbers x, Numbers y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
@@ -163,7 +164,7 @@ void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, d
             const real at = reference_number(x, i);
             const real from = operation == DROPOUT        ? at
                               : operation == GELU_DROPOUT ? gelu(at)
-                                                          : dy[i];
+                                                          : reference_number(dy, i);
             const real kept_of_it = dropped(columns, probability, kept, r, c, from);
             reference_put(y, i,
                           operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(at) * kept_of_it)

@@ -1,7 +1,5 @@
-/* Numbers in 16 bits, and the kernels that multiply them: each decodes its matrices and calls the
- * kernel of the same name without _16. */
+/* Numbers in 16 bits. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "backend/reference/arithmetic.h"
 #include "backend/reference/rounding.h"
@@ -74,41 +72,4 @@ void kernel_widen(int64_t count, const uint16_t *x, real *y)
 real reference_decoded(uint16_t x)
 {
     return decoded(format(), x);
-}
-
-/** The factors of a product, as last decoded. */
-static real *factor[2];
-
-static const real *decoded_factor(int which, int64_t count, const uint16_t *x)
-{
-    factor[which] = realloc(factor[which], (size_t)(count + 1) * sizeof **factor);
-    for (int64_t i = 0; i < count; i++)
-        factor[which][i] = decoded(format(), x[i]);
-    return factor[which];
-}
-
-void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                              const uint16_t *weight, const real *bias, Numbers y)
-{
-    real *full = y.reals ? y.reals : malloc((size_t)(rows * out + 1) * sizeof *full);
-    kernel_linear_forward(rows, in, out, decoded_factor(0, rows * in, x),
-                          decoded_factor(1, in * out, weight), bias, full);
-    if (y.halves) {
-        kernel_round(rows * out, full, y.halves);
-        free(full);
-    }
-}
-
-void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                     const uint16_t *weight, real *dx, bool accumulate)
-{
-    kernel_linear_backward_input(rows, in, out, decoded_factor(0, rows * out, dy),
-                                 decoded_factor(1, in * out, weight), dx, accumulate);
-}
-
-void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                      const uint16_t *x, real *dweight, bool accumulate)
-{
-    kernel_linear_backward_weight(rows, in, out, decoded_factor(0, rows * out, dy),
-                                  decoded_factor(1, rows * in, x), dweight, accumulate);
 }

@@ -67,9 +67,8 @@ int64_t kernel_attention_work(const AttentionShape *shape)
     return 2 * shape->positions * attention_keys(shape);
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
-                              const real *v, const int32_t *mask, real *y, real *highest,
-                              real *sums, real *work)
+void kernel_attention_forward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                              const int32_t *mask, Numbers y, real *highest, real *sums, real *work)
 {
     const int64_t positions = shape->positions, keys = attention_keys(shape),
                   size = shape->head_size, width = shape->heads * size;
@@ -78,14 +77,15 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         for (int64_t a = 0; a < shape->heads; a++) {
             const int64_t queries_at = b * positions * width + a * size,
                           keys_at = b * keys * width + a * size;
-            scores_of(shape, q + queries_at, k + keys_at, work);
+            scores_of(shape, q.reals + queries_at, k.reals + keys_at, work);
             for (int64_t i = 0; i < positions; i++, highest++, sums++) {
                 const View view = view_of(shape, mask, b, i);
                 measure_row(by_key, view, work + i * keys, highest, sums);
                 masked_softmax(keys, view, *highest, *sums, work + i * keys);
             }
             reference_product(by_key, (Factor){work, positions, keys, 1},
-                              (Factor){v + keys_at, size, 1, width}, y + queries_at, width);
+                              (Factor){v.reals + keys_at, size, 1, width}, y.reals + queries_at,
+                              width);
         }
 }
 
@@ -106,10 +106,9 @@ static void scores_backward(const AttentionShape *shape, const real *dy, const r
     }
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
-                               const real *v, const int32_t *mask, const real *highest,
-                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+void kernel_attention_backward(const AttentionShape *shape, Numbers q, Numbers k, Numbers v,
+                               const int32_t *mask, const real *highest, const real *sums,
+                               Numbers dy, Numbers dq, Numbers dk, Numbers dv, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
                   width = shape->heads * size;
@@ -117,18 +116,20 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
     for (int64_t b = 0; b < shape->batch; b++)
         for (int64_t a = 0; a < shape->heads; a++) {
             const int64_t head = b * positions * width + a * size;
-            scores_of(shape, q + head, k + head, probabilities);
+            scores_of(shape, q.reals + head, k.reals + head, probabilities);
             for (int64_t i = 0; i < positions; i++, highest++, sums++)
                 masked_softmax(positions, view_of(shape, mask, b, i), *highest, *sums,
                                probabilities + i * positions);
-            scores_backward(shape, dy + head, v + head, probabilities, ds);
+            scores_backward(shape, dy.reals + head, v.reals + head, probabilities, ds);
             const Order order = reference_order(positions);
-            const Factor keys = {k + head, size, 1, width}, queries = {q + head, size, 1, width},
-                         gradients = {dy + head, size, 1, width};
-            reference_product(order, (Factor){ds, positions, positions, 1}, keys, dq + head, width);
-            reference_product(order, (Factor){ds, positions, 1, positions}, queries, dk + head,
+            const Factor keys = {k.reals + head, size, 1, width},
+                         queries = {q.reals + head, size, 1, width},
+                         gradients = {dy.reals + head, size, 1, width};
+            reference_product(order, (Factor){ds, positions, positions, 1}, keys, dq.reals + head,
                               width);
+            reference_product(order, (Factor){ds, positions, 1, positions}, queries,
+                              dk.reals + head, width);
             reference_product(order, (Factor){probabilities, positions, 1, positions}, gradients,
-                              dv + head, width);
+                              dv.reals + head, width);
         }
 }

@@ -4,48 +4,70 @@
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
-                           const real *bias, real *y)
+/** x [rows,columns] as a factor. Numbers in 16 bits are decoded; `room` then holds them. */
+static Factor decoded(Numbers x, int64_t rows, int64_t columns, real **room)
 {
-    reference_product(reference_order(in), (Factor){x, rows, in, 1}, (Factor){weight, out, in, 1},
-                      y, out);
-    for (int64_t r = 0; bias && r < rows; r++)
-        for (int64_t o = 0; o < out; o++)
-            y[r * out + o] = rounded(y[r * out + o] + bias[o]);
+    *room = x.halves ? malloc((size_t)(rows * columns + 1) * sizeof **room) : NULL;
+    for (int64_t i = 0; x.halves && i < rows * columns; i++)
+        (*room)[i] = reference_number(x, i);
+    return (Factor){x.halves ? *room : x.reals, rows, columns, 1};
 }
 
-/* Writes the product to y, or adds it to y. */
-static void set_or_add(Order order, Factor a, Factor b, real *y, bool accumulate)
+static Factor transposed(Factor x)
 {
-    real *sums = accumulate ? malloc((size_t)(a.rows * b.rows) * sizeof *sums + 1) : y;
-    reference_product(order, a, b, sums, b.rows);
-    for (int64_t i = 0; accumulate && i < a.rows * b.rows; i++)
-        y[i] = rounded(y[i] + sums[i]);
-    if (accumulate)
-        free(sums);
+    return (Factor){x.at, x.next, 1, x.next};
 }
 
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                  const real *weight, real *dx, bool accumulate)
+/** The product, with `bias` added to each row if it is not NULL, in y; or added to y. */
+static void multiply(Factor a, Factor b, int64_t inner, const real *bias, Numbers y,
+                     bool accumulate)
 {
-    set_or_add(reference_order(out), (Factor){dy, rows, out, 1}, (Factor){weight, in, 1, in}, dx,
-               accumulate);
+    real *product = malloc((size_t)(a.rows * b.rows + 1) * sizeof *product);
+    reference_product(reference_order(inner), a, b, product, b.rows);
+    for (int64_t i = 0; i < a.rows * b.rows; i++) {
+        const real more = bias ? bias[i % b.rows] : accumulate ? reference_number(y, i) : 0;
+        reference_put(y, i, bias || accumulate ? rounded(product[i] + more) : product[i]);
+    }
+    free(product);
 }
 
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
-                                   const real *x, real *dweight, bool accumulate)
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, Numbers x, Numbers weight,
+                           const real *bias, Numbers y)
 {
-    set_or_add(reference_order(rows), (Factor){dy, out, 1, out}, (Factor){x, in, 1, in}, dweight,
-               accumulate);
+    real *room[2];
+    multiply(decoded(x, rows, in, &room[0]), decoded(weight, out, in, &room[1]), in, bias, y,
+             false);
+    free(room[0]);
+    free(room[1]);
 }
 
-void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers weight,
+                                  Numbers dx, bool accumulate)
+{
+    real *room[2];
+    multiply(decoded(dy, rows, out, &room[0]), transposed(decoded(weight, out, in, &room[1])), out,
+             NULL, dx, accumulate);
+    free(room[0]);
+    free(room[1]);
+}
+
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, Numbers dy, Numbers x,
+                                   real *dweight, bool accumulate)
+{
+    real *room[2];
+    multiply(transposed(decoded(dy, rows, out, &room[0])),
+             transposed(decoded(x, rows, in, &room[1])), rows, NULL, in_full(dweight), accumulate);
+    free(room[0]);
+    free(room[1]);
+}
+
+void kernel_linear_backward_bias(int64_t rows, int64_t out, Numbers dy, real *dbias)
 {
     const Order order = reference_order(rows);
     for (int64_t o = 0; o < out; o++) {
         real sum = 0;
         for (int64_t n = 0, r = order.first; n < rows; n++, r = order_next(order, r))
-            sum = rounded(sum + dy[r * out + o]);
+            sum = rounded(sum + reference_number(dy, r * out + o));
         dbias[o] = rounded(dbias[o] + sum);
     }
 }

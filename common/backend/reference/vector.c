@@ -51,20 +51,13 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 
 /* ---- rows of a table --------------------------------------------------------------------------------- */
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
-                           real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, Numbers table,
+                           Numbers y)
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t c = 0; c < columns; c++)
-            y[i * columns + c] = ids[i] == NO_ID ? 0 : table[ids[i] * columns + c];
-}
-
-void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
-                              const uint16_t *table, uint16_t *y)
-{
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t c = 0; c < columns; c++)
-            y[i * columns + c] = table[ids[i] * columns + c];
+            reference_put(y, i * columns + c,
+                          ids[i] == NO_ID ? 0 : reference_number(table, ids[i] * columns + c));
 }
 
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
@@ -80,7 +73,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
     }
 }
 
-int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *index)
 {
     return rows;
 }

@@ -92,11 +92,12 @@ static inline void causal_run(Causal *c)
 {
     real *sums = c->kept + c->shape.batch * c->shape.heads * c->shape.positions;
     backend_wait_always(true);
-    kernel_attention_forward(&c->shape, c->x[Q], c->x[K], c->x[V], c->mask, c->x[Y], c->kept, sums,
-                             c->work);
+    kernel_attention_forward(&c->shape, in_full(c->x[Q]), in_full(c->x[K]), in_full(c->x[V]),
+                             c->mask, in_full(c->x[Y]), c->kept, sums, c->work);
     if (c->shape.past == 0)
-        kernel_attention_backward(&c->shape, c->x[Q], c->x[K], c->x[V], c->mask, c->kept, sums,
-                                  c->x[DY], c->x[DQ], c->x[DK], c->x[DV], c->work);
+        kernel_attention_backward(&c->shape, in_full(c->x[Q]), in_full(c->x[K]), in_full(c->x[V]),
+                                  c->mask, c->kept, sums, in_full(c->x[DY]), in_full(c->x[DQ]),
+                                  in_full(c->x[DK]), in_full(c->x[DV]), c->work);
 }
 
 /** Fails if any bit of the results at positions 0..s differs. */

@@ -22,103 +22,88 @@ static inline uint16_t *reference_rounded_of(int64_t count, const double *x)
     return y;
 }
 
-/** The numbers of the first two twins, in 16 bits. */
-typedef struct Factors {
-    uint16_t *a, *b;
-    bool reference;
-} Factors;
-
-static inline Factors factors_of(const Comparison *c, bool reference)
+/** A twin's numbers as a factor, in 16 bits if `in_16_bits`. */
+static inline Numbers factor_of(const Twin *t, bool in_16_bits)
 {
-    const Twin *t = c->twins;
-    if (reference)
-        return (Factors){reference_rounded_of(t[0].count, t[0].number),
-                         reference_rounded_of(t[1].count, t[1].number), true};
-    return (Factors){rounded_of(t[0].count, t[0].single), rounded_of(t[1].count, t[1].single),
-                     false};
+    if (!in_16_bits)
+        return in_full(t->single);
+    return (Numbers){.halves = rounded_of(t->count, t->single)};
 }
 
-static inline void free_factors(Factors f)
+static inline DoubleNumbers reference_factor_of(const Twin *t, bool in_16_bits)
 {
-    void (*const release)(void *) = f.reference ? free : tensor_memory_free;
+    if (!in_16_bits)
+        return in_double(t->number);
+    return (DoubleNumbers){.halves = reference_rounded_of(t->count, t->number)};
+}
+
+/** The kernel with this result. */
+typedef enum LinearResult { OF_Y, OF_DX, OF_DWEIGHT } LinearResult;
+
+/** The sizes of a Comparison describe the result. */
+static inline void call_linear(const Comparison *c, bool reference, LinearResult of,
+                               bool in_16_bits)
+{
+    const Twin *t = c->twins;
+    if (reference) {
+        const DoubleNumbers a = reference_factor_of(&t[0], in_16_bits),
+                            b = reference_factor_of(&t[1], in_16_bits);
+        if (of == OF_Y)
+            reference_linear_forward(c->rows, c->inner, c->columns, a, b,
+                                     c->accumulate ? t[2].number : NULL, in_double(t[3].number));
+        else if (of == OF_DX)
+            reference_linear_backward_input(c->rows, c->columns, c->inner, a, b,
+                                            in_double(t[2].number), c->accumulate);
+        else
+            reference_linear_backward_weight(c->inner, c->columns, c->rows, a, b, t[2].number,
+                                             c->accumulate);
+        free(a.halves);
+        free(b.halves);
+        return;
+    }
+    const Numbers a = factor_of(&t[0], in_16_bits), b = factor_of(&t[1], in_16_bits);
+    if (of == OF_Y)
+        kernel_linear_forward(c->rows, c->inner, c->columns, a, b,
+                              c->accumulate ? t[2].single : NULL, in_full(t[3].single));
+    else if (of == OF_DX)
+        kernel_linear_backward_input(c->rows, c->columns, c->inner, a, b, in_full(t[2].single),
+                                     c->accumulate);
+    else
+        kernel_linear_backward_weight(c->inner, c->columns, c->rows, a, b, t[2].single,
+                                      c->accumulate);
     backend_wait();
-    release(f.a);
-    release(f.b);
+    tensor_memory_free(a.halves);
+    tensor_memory_free(b.halves);
 }
 
 static inline void call_linear_forward(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    const bool bias = c->accumulate;
-    if (reference)
-        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
-                                 bias ? t[2].number : NULL, t[3].number);
-    else
-        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
-                              bias ? t[2].single : NULL, t[3].single);
+    call_linear(c, reference, OF_Y, false);
 }
 
 static inline void call_linear_forward_16(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    const bool bias = c->accumulate;
-    const Factors f = factors_of(c, reference);
-    if (reference)
-        reference_linear_forward_16(c->rows, c->inner, c->columns, f.a, f.b,
-                                    bias ? t[2].number : NULL, in_double(t[3].number));
-    else
-        kernel_linear_forward_16(c->rows, c->inner, c->columns, f.a, f.b, bias ? t[2].single : NULL,
-                                 in_full(t[3].single));
-    free_factors(f);
+    call_linear(c, reference, OF_Y, true);
 }
 
 static inline void call_linear_backward_input(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    if (reference)
-        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number,
-                                        t[2].number, c->accumulate);
-    else
-        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single,
-                                     t[2].single, c->accumulate);
+    call_linear(c, reference, OF_DX, false);
 }
 
 static inline void call_linear_backward_input_16(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    const Factors f = factors_of(c, reference);
-    if (reference)
-        reference_linear_backward_input_16(c->rows, c->columns, c->inner, f.a, f.b, t[2].number,
-                                           c->accumulate);
-    else
-        kernel_linear_backward_input_16(c->rows, c->columns, c->inner, f.a, f.b, t[2].single,
-                                        c->accumulate);
-    free_factors(f);
+    call_linear(c, reference, OF_DX, true);
 }
 
-/** The sizes describe the result. */
 static inline void call_backward_weight(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    if (reference)
-        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number,
-                                         t[2].number, c->accumulate);
-    else
-        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single,
-                                      t[2].single, c->accumulate);
+    call_linear(c, reference, OF_DWEIGHT, false);
 }
 
 static inline void call_backward_weight_16(const Comparison *c, bool reference)
 {
-    const Twin *t = c->twins;
-    const Factors f = factors_of(c, reference);
-    if (reference)
-        reference_linear_backward_weight_16(c->inner, c->columns, c->rows, f.a, f.b, t[2].number,
-                                            c->accumulate);
-    else
-        kernel_linear_backward_weight_16(c->inner, c->columns, c->rows, f.a, f.b, t[2].single,
-                                         c->accumulate);
-    free_factors(f);
+    call_linear(c, reference, OF_DWEIGHT, true);
 }
 
 /* The arguments of each product: random numbers; a result that is written, not added to, starts as

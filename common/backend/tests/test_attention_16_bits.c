@@ -1,7 +1,7 @@
 /* Attention with products in 16 bits, compared with its definition in double precision. Arguments
- * have few significant bits, so only the exponentials (or probabilities) and the gradient of the
- * scores are rounded, each by at most a unit roundoff. So the tolerances are the unit roundoff
- * times the sum of the magnitudes of the rounded terms. On a CPU, small products stay in single
+ * have few significant bits, so only the exponentials (or probabilities), the gradient of the scores
+ * and the results are rounded, each by at most a unit roundoff. So the tolerances are the unit
+ * roundoff times the sum of the magnitudes of what is rounded. On a CPU, small products stay in single
  * precision. */
 #include "backend/tests/precisions.h"
 
@@ -82,32 +82,41 @@ static void release(Attention *a)
     tensor_memory_free(a->mask);
 }
 
-static void run_in_16_bits(Attention *a)
+static Numbers narrow(const Attention *a, const float *x)
 {
-    uint16_t *x[ARGUMENTS];
-    for (int i = 0; i < ARGUMENTS; i++) {
-        x[i] = tensor_memory((size_t)a->count * sizeof *x[i]);
-        kernel_round(a->count, a->x[i], x[i]);
-    }
-    kernel_attention_forward_16(&a->shape, x[Q], x[K], x[V], a->given, a->y, a->highest, a->sums,
-                                a->work);
-    kernel_attention_backward_16(&a->shape, x[Q], x[K], x[V], a->given, a->highest, a->sums, x[DY],
-                                 a->dx[Q], a->dx[K], a->dx[V], a->work);
+    const Numbers y = {.halves = tensor_memory((size_t)a->count * sizeof *y.halves)};
+    kernel_round(a->count, x, y.halves);
+    return y;
+}
+
+/* Widens x to y, and releases it. */
+static void widen(const Attention *a, Numbers x, float *y)
+{
+    kernel_widen(a->count, x.halves, y);
     backend_wait();
-    for (int i = 0; i < ARGUMENTS; i++)
-        tensor_memory_free(x[i]);
+    tensor_memory_free(x.halves);
 }
 
 static void run_kernels(Attention *a)
 {
-    if (kernel_attention_is_in_16_bits(&a->shape)) {
-        run_in_16_bits(a);
+    const bool rounds = kernel_attention_is_in_16_bits(&a->shape);
+    Numbers x[ARGUMENTS], dx[3], y = rounds ? narrow(a, a->y) : in_full(a->y);
+    for (int i = 0; i < ARGUMENTS; i++)
+        x[i] = rounds ? narrow(a, a->x[i]) : in_full(a->x[i]);
+    for (int i = 0; i < 3; i++)
+        dx[i] = rounds ? narrow(a, a->dx[i]) : in_full(a->dx[i]);
+    kernel_attention_forward(&a->shape, x[Q], x[K], x[V], a->given, y, a->highest, a->sums,
+                             a->work);
+    kernel_attention_backward(&a->shape, x[Q], x[K], x[V], a->given, a->highest, a->sums, x[DY],
+                              dx[Q], dx[K], dx[V], a->work);
+    backend_wait();
+    if (!rounds)
         return;
-    }
-    kernel_attention_forward(&a->shape, a->x[Q], a->x[K], a->x[V], a->given, a->y, a->highest,
-                             a->sums, a->work);
-    kernel_attention_backward(&a->shape, a->x[Q], a->x[K], a->x[V], a->given, a->highest, a->sums,
-                              a->x[DY], a->dx[Q], a->dx[K], a->dx[V], a->work);
+    widen(a, y, a->y);
+    for (int i = 0; i < 3; i++)
+        widen(a, dx[i], a->dx[i]);
+    for (int i = 0; i < ARGUMENTS; i++)
+        tensor_memory_free(x[i].halves);
 }
 
 /* A sum of products whose left factors are rounded, and the sum of their magnitudes. */
@@ -127,7 +136,7 @@ static void must_be(const char *name, const Attention *a, int64_t at, const floa
     const bool rounds = kernel_attention_is_in_16_bits(shape);
     const double roundoff = rounds ? precision == BF16 ? 0x1p-8 : 0x1p-11 : 0,
                  smallest = !kernels_run_on_the_host() && precision == FP16 ? 0x1p-25 : 0;
-    const double tolerance = (roundoff + 0x1p-17) * sum.size +
+    const double tolerance = (roundoff + 0x1p-17) * sum.size + roundoff * fabs(sum.value) +
                              (double)a->shape.positions * 4 * smallest +
                              0x1p-22; /* dp - delta may cancel */
     ck_assert_msg(fabs(single[at] - sum.value) <= tolerance,

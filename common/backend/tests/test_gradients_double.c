@@ -71,21 +71,21 @@ typedef struct Operation {
 
 static void linear(double *const x[ARGUMENTS], double *y)
 {
-    kernel_linear_forward(5, 3, 4, x[0], x[1], x[2], y);
+    kernel_linear_forward(5, 3, 4, in_full(x[0]), in_full(x[1]), x[2], in_full(y));
 }
 
 static void linear_gradient(double *const x[ARGUMENTS], const double *dy,
                             double *const dx[ARGUMENTS])
 {
-    kernel_linear_backward_input(5, 3, 4, dy, x[1], dx[0], false);
-    kernel_linear_backward_weight(5, 3, 4, dy, x[0], dx[1], false);
+    kernel_linear_backward_input(5, 3, 4, in_full(dy), in_full(x[1]), in_full(dx[0]), false);
+    kernel_linear_backward_weight(5, 3, 4, in_full(dy), in_full(x[0]), dx[1], false);
     kernel_vector_fill(4, 0, dx[2]);
-    kernel_linear_backward_bias(5, 4, dy, dx[2]);
+    kernel_linear_backward_bias(5, 4, in_full(dy), dx[2]);
 }
 
 static void lookup(double *const x[ARGUMENTS], double *y)
 {
-    kernel_lookup_forward(5, 3, IDS, x[0], y);
+    kernel_lookup_forward(5, 3, IDS, in_full(x[0]), in_full(y));
 }
 
 static void lookup_gradient(double *const x[ARGUMENTS], const double *dy,
@@ -134,7 +134,7 @@ static void gelu(double *const x[ARGUMENTS], double *y)
 
 static void gelu_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
-    kernel_gelu_backward(35, dy, in_full(x[0]), dx[0]);
+    kernel_gelu_backward(35, in_full(dy), in_full(x[0]), in_full(dx[0]));
 }
 
 static void gelu_tanh(double *const x[ARGUMENTS], double *y)
@@ -145,7 +145,7 @@ static void gelu_tanh(double *const x[ARGUMENTS], double *y)
 static void gelu_tanh_gradient(double *const x[ARGUMENTS], const double *dy,
                                double *const dx[ARGUMENTS])
 {
-    kernel_gelu_tanh_backward(35, dy, in_full(x[0]), dx[0]);
+    kernel_gelu_tanh_backward(35, in_full(dy), in_full(x[0]), in_full(dx[0]));
 }
 
 static void tanh_by_kernel(double *const x[ARGUMENTS], double *y)
@@ -168,7 +168,8 @@ static void swiglu(double *const x[ARGUMENTS], double *y)
 static void swiglu_gradient(double *const x[ARGUMENTS], const double *dy,
                             double *const dx[ARGUMENTS])
 {
-    kernel_swiglu_backward(35, dy, in_full(x[0]), in_full(x[1]), dx[0], dx[1]);
+    kernel_swiglu_backward(35, in_full(dy), in_full(x[0]), in_full(x[1]), in_full(dx[0]),
+                           in_full(dx[1]));
 }
 
 static void rotary(double *const x[ARGUMENTS], double *y)
@@ -193,41 +194,45 @@ static const uint32_t *kept(void)
 
 static void dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(x[0]), in_full(y));
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), (Numbers){0}, in_full(x[0]), in_full(y));
 }
 
 static void dropout_gradient(double *const x[ARGUMENTS], const double *dy,
                              double *const dx[ARGUMENTS])
 {
     (void)x;
-    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(dy), in_full(dx[0]));
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), (Numbers){0}, in_full(dy), in_full(dx[0]));
 }
 
 static void gelu_dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), NULL, in_full(x[0]), in_full(y));
+    kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), (Numbers){0}, in_full(x[0]), in_full(y));
 }
 
 static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy,
                                   double *const dx[ARGUMENTS])
 {
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, in_full(x[0]), in_full(dx[0]));
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), in_full(dy), in_full(x[0]),
+                   in_full(dx[0]));
 }
 
 static void attention_by(const AttentionShape *shape, double *const x[ARGUMENTS], double *y)
 {
     double highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
     ck_assert_int_le(kernel_attention_work(shape), 2 * 4 * 4);
-    kernel_attention_forward(shape, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
+    kernel_attention_forward(shape, in_full(x[0]), in_full(x[1]), in_full(x[2]), KEYS_SHOWN,
+                             in_full(y), highest, sums, work);
 }
 
 static void attention_gradient_by(const AttentionShape *shape, double *const x[ARGUMENTS],
                                   const double *dy, double *const dx[ARGUMENTS])
 {
     double y[MOST], highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
-    kernel_attention_forward(shape, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
-    kernel_attention_backward(shape, x[0], x[1], x[2], KEYS_SHOWN, highest, sums, dy, dx[0], dx[1],
-                              dx[2], work);
+    kernel_attention_forward(shape, in_full(x[0]), in_full(x[1]), in_full(x[2]), KEYS_SHOWN,
+                             in_full(y), highest, sums, work);
+    kernel_attention_backward(shape, in_full(x[0]), in_full(x[1]), in_full(x[2]), KEYS_SHOWN,
+                              highest, sums, in_full(dy), in_full(dx[0]), in_full(dx[1]),
+                              in_full(dx[2]), work);
 }
 
 static void attention(double *const x[ARGUMENTS], double *y)
@@ -335,14 +340,14 @@ START_TEST(accumulate_adds_to_the_old_values)
     const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {1, -1, 2, 0, 3, 1},
                  weight[] = {2, 1, -1, 0.5, 3, 1};
     double written[9], added[9];
-    kernel_linear_backward_input(3, 3, 2, dy, weight, written, false);
+    kernel_linear_backward_input(3, 3, 2, in_full(dy), in_full(weight), in_full(written), false);
     kernel_vector_fill(9, 10, added);
-    kernel_linear_backward_input(3, 3, 2, dy, weight, added, true);
+    kernel_linear_backward_input(3, 3, 2, in_full(dy), in_full(weight), in_full(added), true);
     for (int i = 0; i < 9; i++)
         ck_assert_double_eq(added[i], written[i] + 10);
-    kernel_linear_backward_weight(3, 2, 2, dy, x, written, false);
+    kernel_linear_backward_weight(3, 2, 2, in_full(dy), in_full(x), written, false);
     kernel_vector_fill(4, 10, added);
-    kernel_linear_backward_weight(3, 2, 2, dy, x, added, true);
+    kernel_linear_backward_weight(3, 2, 2, in_full(dy), in_full(x), added, true);
     for (int i = 0; i < 4; i++)
         ck_assert_double_eq(added[i], written[i] + 10);
     const double mean[] = {0.5, 1}, rstd[] = {2, 0.25};

@@ -14,9 +14,11 @@ static void call_gelu_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_backward(t[0].count, t[0].number, in_double(t[1].number), t[2].number);
+        reference_gelu_backward(t[0].count, in_double(t[0].number), in_double(t[1].number),
+                                in_double(t[2].number));
     else
-        kernel_gelu_backward(t[0].count, t[0].single, in_full(t[1].single), t[2].single);
+        kernel_gelu_backward(t[0].count, in_full(t[0].single), in_full(t[1].single),
+                             in_full(t[2].single));
 }
 
 static void call_gelu_tanh_forward(const Comparison *c, bool reference)
@@ -32,9 +34,11 @@ static void call_gelu_tanh_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_tanh_backward(t[0].count, t[0].number, in_double(t[1].number), t[2].number);
+        reference_gelu_tanh_backward(t[0].count, in_double(t[0].number), in_double(t[1].number),
+                                     in_double(t[2].number));
     else
-        kernel_gelu_tanh_backward(t[0].count, t[0].single, in_full(t[1].single), t[2].single);
+        kernel_gelu_tanh_backward(t[0].count, in_full(t[0].single), in_full(t[1].single),
+                                  in_full(t[2].single));
 }
 
 static void call_tanh_forward(const Comparison *c, bool reference)
@@ -70,11 +74,12 @@ static void call_swiglu_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_swiglu_backward(t[0].count, t[0].number, in_double(t[1].number),
-                                  in_double(t[2].number), t[3].number, t[4].number);
+        reference_swiglu_backward(t[0].count, in_double(t[0].number), in_double(t[1].number),
+                                  in_double(t[2].number), in_double(t[3].number),
+                                  in_double(t[4].number));
     else
-        kernel_swiglu_backward(t[0].count, t[0].single, in_full(t[1].single), in_full(t[2].single),
-                               t[3].single, t[4].single);
+        kernel_swiglu_backward(t[0].count, in_full(t[0].single), in_full(t[1].single),
+                               in_full(t[2].single), in_full(t[3].single), in_full(t[4].single));
 }
 
 /** An element-wise kernel, and how many of its tensors are arguments and results. */
@@ -140,7 +145,7 @@ START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
             ones[i] = 1;
         }
         kernel_gelu_forward(COUNT, in_full(x), in_full(y));
-        kernel_gelu_backward(COUNT, ones, in_full(x), slope);
+        kernel_gelu_backward(COUNT, in_full(ones), in_full(x), in_full(slope));
         for (int i = 0; i < COUNT; i++) {
             const double a = x[i], below = erfc(-a * root_half) / 2;
             const double exact = a * below,
@@ -166,7 +171,7 @@ START_TEST(gelu_of_infinity_and_nan)
     memcpy(x, numbers, sizeof numbers);
     kernel_vector_fill(6, 1, ones);
     kernel_gelu_forward(6, in_full(x), in_full(y));
-    kernel_gelu_backward(6, ones, in_full(x), slope);
+    kernel_gelu_backward(6, in_full(ones), in_full(x), in_full(slope));
     ck_assert(y[0] == INFINITY && isnan(y[2]) && y[3] == 0 && y[4] == 3e38f);
     ck_assert(fabsf(y[1]) < 1e-30f && fabsf(y[5]) < 1e-30f);
     ck_assert(slope[0] == 1 && fabsf(slope[1]) < 1e-30f && isnan(slope[2]) && slope[3] == 0.5f &&
@@ -202,12 +207,12 @@ static void gelu_tanh_forward_of_one(int64_t count, const real *x, const real *y
 
 static void gelu_backward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
-    kernel_gelu_backward(count, x, in_full(y), z);
+    kernel_gelu_backward(count, in_full(x), in_full(y), in_full(z));
 }
 
 static void gelu_tanh_backward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
-    kernel_gelu_tanh_backward(count, x, in_full(y), z);
+    kernel_gelu_tanh_backward(count, in_full(x), in_full(y), in_full(z));
 }
 
 static void swiglu_forward_of_two(int64_t count, const real *x, const real *y, real *z)
@@ -218,14 +223,14 @@ static void swiglu_forward_of_two(int64_t count, const real *x, const real *y, r
 static void swiglu_gradient_of_gate(int64_t count, const real *x, const real *y, real *z)
 {
     real *dup = tensor_memory((size_t)count * sizeof *dup);
-    kernel_swiglu_backward(count, x, in_full(y), in_full(y), z, dup);
+    kernel_swiglu_backward(count, in_full(x), in_full(y), in_full(y), in_full(z), in_full(dup));
     tensor_memory_free(dup);
 }
 
 static void swiglu_gradient_of_up(int64_t count, const real *x, const real *y, real *z)
 {
     real *dgate = tensor_memory((size_t)count * sizeof *dgate);
-    kernel_swiglu_backward(count, x, in_full(y), in_full(y), dgate, z);
+    kernel_swiglu_backward(count, in_full(x), in_full(y), in_full(y), in_full(dgate), in_full(z));
     tensor_memory_free(dgate);
 }
 

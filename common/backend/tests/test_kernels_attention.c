@@ -6,13 +6,15 @@ static void call_forward(const Comparison *c, bool reference)
     const Twin *t = c->twins;
     if (reference) {
         double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
-        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids,
-                                    t[3].number, t[4].number, t[5].number, work);
+        reference_attention_forward(c->shape, in_double(t[0].number), in_double(t[1].number),
+                                    in_double(t[2].number), c->ids, in_double(t[3].number),
+                                    t[4].number, t[5].number, work);
         free(work);
     } else {
         float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
-        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids,
-                                 t[3].single, t[4].single, t[5].single, work);
+        kernel_attention_forward(c->shape, in_full(t[0].single), in_full(t[1].single),
+                                 in_full(t[2].single), c->ids, in_full(t[3].single), t[4].single,
+                                 t[5].single, work);
         tensor_memory_free(work);
     }
 }
@@ -24,15 +26,17 @@ static void call_backward(const Comparison *c, bool reference)
     call_forward(c, reference);
     if (reference) {
         double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
-        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, c->ids,
-                                     t[4].number, t[5].number, t[6].number, t[7].number,
-                                     t[8].number, t[9].number, work);
+        reference_attention_backward(c->shape, in_double(t[0].number), in_double(t[1].number),
+                                     in_double(t[2].number), c->ids, t[4].number, t[5].number,
+                                     in_double(t[6].number), in_double(t[7].number),
+                                     in_double(t[8].number), in_double(t[9].number), work);
         free(work);
     } else {
         float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
-        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, c->ids,
-                                  t[4].single, t[5].single, t[6].single, t[7].single, t[8].single,
-                                  t[9].single, work);
+        kernel_attention_backward(c->shape, in_full(t[0].single), in_full(t[1].single),
+                                  in_full(t[2].single), c->ids, t[4].single, t[5].single,
+                                  in_full(t[6].single), in_full(t[7].single), in_full(t[8].single),
+                                  in_full(t[9].single), work);
         tensor_memory_free(work);
     }
 }
@@ -252,11 +256,12 @@ START_TEST(each_thread_has_work_space_of_its_own)
     backend_set_threads(THREADS);
     ck_assert_int_eq(kernel_attention_work(&shape), THREADS * EACH);
     kernel_vector_fill(THREADS * EACH, NAN, work);
-    kernel_attention_forward(&shape, x, x, x, mask, dx[0], kept[0], kept[1], work);
+    kernel_attention_forward(&shape, in_full(x), in_full(x), in_full(x), mask, in_full(dx[0]),
+                             kept[0], kept[1], work);
     ck_assert(work[0] == 1 && work[EACH] == 1);
     kernel_vector_fill(COUNT, 1, dy);
-    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], dy, dx[0], dx[1], dx[2],
-                              work);
+    kernel_attention_backward(&shape, in_full(x), in_full(x), in_full(x), mask, kept[0], kept[1],
+                              in_full(dy), in_full(dx[0]), in_full(dx[1]), in_full(dx[2]), work);
     ck_assert(work[0] == 1.0f / 128 && work[EACH] == 1.0f / 128);
 }
 END_TEST

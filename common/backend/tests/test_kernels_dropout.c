@@ -8,10 +8,10 @@ static void call_dropout_apply(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
+        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, (DoubleNumbers){0},
                           in_double(t[0].number), in_double(t[1].number));
     else
-        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
+        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, (Numbers){0},
                        in_full(t[0].single), in_full(t[1].single));
 }
 
@@ -19,10 +19,10 @@ static void call_gelu_dropout_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
-                          in_double(t[0].number), in_double(t[1].number));
+        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept,
+                          (DoubleNumbers){0}, in_double(t[0].number), in_double(t[1].number));
     else
-        kernel_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
+        kernel_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, (Numbers){0},
                        in_full(t[0].single), in_full(t[1].single));
 }
 
@@ -31,10 +31,10 @@ static void call_gelu_dropout_backward(const Comparison *c, bool reference)
     const Twin *t = c->twins;
     if (reference)
         reference_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
-                          t[0].number, in_double(t[1].number), in_double(t[2].number));
+                          in_double(t[0].number), in_double(t[1].number), in_double(t[2].number));
     else
         kernel_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
-                       t[0].single, in_full(t[1].single), in_full(t[2].single));
+                       in_full(t[0].single), in_full(t[1].single), in_full(t[2].single));
 }
 
 /* A mask for texts of 7 positions, from column `column_begin` on. Philox takes the two halves of a
@@ -174,8 +174,8 @@ START_TEST(dropout_keeps_the_elements_that_its_mask_selects)
     for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
         x[i] = 1;
     uint32_t *kept = drawn(ROWS_HERE, COLUMNS_HERE, &mask);
-    kernel_dropout(DROPOUT, ROWS_HERE, COLUMNS_HERE, mask.probability, kept, NULL, in_full(x),
-                   in_full(y));
+    kernel_dropout(DROPOUT, ROWS_HERE, COLUMNS_HERE, mask.probability, kept, (Numbers){0},
+                   in_full(x), in_full(y));
     tensor_memory_free(kept);
     for (int64_t r = 0; r < ROWS_HERE; r++)
         for (int64_t c = 0; c < COLUMNS_HERE; c++) {
@@ -221,14 +221,15 @@ START_TEST(dropout_on_three_shards_equals_dropout_on_the_whole)
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         x[i] = (float)(i + 1);
     uint32_t *kept = drawn(HEIGHT, WIDTH, &mask);
-    kernel_dropout(DROPOUT, HEIGHT, WIDTH, mask.probability, kept, NULL, in_full(x), in_full(y));
+    kernel_dropout(DROPOUT, HEIGHT, WIDTH, mask.probability, kept, (Numbers){0}, in_full(x),
+                   in_full(y));
     for (int s = 0; s < 3; s++) {
         const int64_t columns = first[s + 1] - first[s];
         mask.column_begin = first[s];
         kernel_copy_rows(HEIGHT, columns, x + first[s], WIDTH, shard, columns);
         kernel_dropout_draw(HEIGHT, columns, &mask, kept);
-        kernel_dropout(DROPOUT, HEIGHT, columns, mask.probability, kept, NULL, in_full(shard),
-                       in_full(shard));
+        kernel_dropout(DROPOUT, HEIGHT, columns, mask.probability, kept, (Numbers){0},
+                       in_full(shard), in_full(shard));
         kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
     }
     ck_assert_mem_eq(together, y, ALL * sizeof *y);
@@ -248,16 +249,16 @@ START_TEST(dropout_of_three_shards_of_positions_is_dropout_of_the_whole)
     for (int i = 0; i < ALL; i++)
         x[i] = (float)(i + 1);
     uint32_t *kept = drawn(TEXTS * 3 * EACH, WIDTH, &mask);
-    kernel_dropout(DROPOUT, TEXTS * 3 * EACH, WIDTH, mask.probability, kept, NULL, in_full(x),
-                   in_full(y));
+    kernel_dropout(DROPOUT, TEXTS * 3 * EACH, WIDTH, mask.probability, kept, (Numbers){0},
+                   in_full(x), in_full(y));
     mask.positions = EACH;
     for (int s = 0; s < 3; s++) {
         mask.position_begin = EACH * s;
         kernel_copy_rows(TEXTS, EACH * WIDTH, x + EACH * WIDTH * s, 3 * EACH * WIDTH, shard,
                          EACH * WIDTH);
         kernel_dropout_draw(TEXTS * EACH, WIDTH, &mask, kept);
-        kernel_dropout(DROPOUT, TEXTS * EACH, WIDTH, mask.probability, kept, NULL, in_full(shard),
-                       in_full(shard));
+        kernel_dropout(DROPOUT, TEXTS * EACH, WIDTH, mask.probability, kept, (Numbers){0},
+                       in_full(shard), in_full(shard));
         for (int b = 0; b < TEXTS; b++)
             ck_assert_mem_eq(shard + b * EACH * WIDTH, y + (3 * b + s) * EACH * WIDTH,
                              EACH * WIDTH * sizeof *y);
@@ -279,20 +280,20 @@ START_TEST(results_may_be_written_over_arguments)
         dy[i] = (float)philox_normal_at(mask.key, COUNT + (uint64_t)i);
     }
     uint32_t *kept = drawn(5, 331, &mask);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, in_full(x), in_full(y));
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, in_full(dy), in_full(x), in_full(y));
     memcpy(z, dy, bytes);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, z, in_full(x), in_full(z));
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, in_full(z), in_full(x), in_full(z));
     ck_assert_mem_eq(y, z, bytes);
     memcpy(z, x, bytes);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, in_full(z), in_full(z));
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, in_full(dy), in_full(z), in_full(z));
     ck_assert_mem_eq(y, z, bytes);
-    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, in_full(x), in_full(y));
+    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, (Numbers){0}, in_full(x), in_full(y));
     memcpy(z, x, bytes);
-    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, in_full(z), in_full(z));
+    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, (Numbers){0}, in_full(z), in_full(z));
     ck_assert_mem_eq(y, z, bytes);
-    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, in_full(x), in_full(y));
+    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, (Numbers){0}, in_full(x), in_full(y));
     memcpy(z, x, bytes);
-    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, in_full(z), in_full(z));
+    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, (Numbers){0}, in_full(z), in_full(z));
     ck_assert_mem_eq(y, z, bytes);
     tensor_memory_free(kept);
     tensor_memory_free(x);

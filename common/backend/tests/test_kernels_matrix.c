@@ -5,11 +5,11 @@ static void call_linear_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_linear_backward_weight(c->rows, c->columns, c->inner, t[0].number, t[1].number,
-                                         t[2].number, c->accumulate);
+        reference_linear_backward_weight(c->rows, c->columns, c->inner, in_double(t[0].number),
+                                         in_double(t[1].number), t[2].number, c->accumulate);
     else
-        kernel_linear_backward_weight(c->rows, c->columns, c->inner, t[0].single, t[1].single,
-                                      t[2].single, c->accumulate);
+        kernel_linear_backward_weight(c->rows, c->columns, c->inner, in_full(t[0].single),
+                                      in_full(t[1].single), t[2].single, c->accumulate);
 }
 
 /* Every size of the result except the largest, and one that threads share; each with two inner
@@ -52,9 +52,9 @@ static void call_linear_backward_bias(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_linear_backward_bias(c->rows, c->columns, t[0].number, t[1].number);
+        reference_linear_backward_bias(c->rows, c->columns, in_double(t[0].number), t[1].number);
     else
-        kernel_linear_backward_bias(c->rows, c->columns, t[0].single, t[1].single);
+        kernel_linear_backward_bias(c->rows, c->columns, in_full(t[0].single), t[1].single);
 }
 
 START_TEST(linear_backward_bias_adds_column_sums)
@@ -72,9 +72,11 @@ static void call_lookup_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_lookup_forward(c->rows, c->columns, c->ids, t[0].number, t[1].number);
+        reference_lookup_forward(c->rows, c->columns, c->ids, in_double(t[0].number),
+                                 in_double(t[1].number));
     else
-        kernel_lookup_forward(c->rows, c->columns, c->ids, t[0].single, t[1].single);
+        kernel_lookup_forward(c->rows, c->columns, c->ids, in_full(t[0].single),
+                              in_full(t[1].single));
 }
 
 static void call_lookup_backward(const Comparison *c, bool reference)
@@ -141,7 +143,7 @@ START_TEST(rows_in_use_are_those_with_a_nonzero_element)
         return;
     Comparison c = {.kernel = "rows in use"};
     make_zeros(add_twin(&c, ROWS_HERE * COLUMNS_HERE, NORMAL), _i, ROWS_HERE, 43);
-    int64_t found = kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, c.twins[0].start, index),
+    int64_t found = kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, in_full(c.twins[0].start), index),
             expected = 0;
     for (int64_t r = 0; r < ROWS_HERE; r++)
         if (is_in_use(_i, ROWS_HERE, 43, r)) {
@@ -162,7 +164,7 @@ START_TEST(a_row_with_one_nonzero_number_is_in_use)
     float *x = tensor_memory(ROWS_HERE * COLUMNS_HERE * sizeof *x);
     kernel_vector_fill(ROWS_HERE * COLUMNS_HERE, -0.0, x);
     x[IN_USE * COLUMNS_HERE + _i] = _i % 2 ? NAN : 0x1p-149F;
-    ck_assert_int_eq(kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, x, index), 1);
+    ck_assert_int_eq(kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, in_full(x), index), 1);
     ck_assert_int_eq(index[0], IN_USE);
     tensor_memory_free(x);
 }
@@ -175,11 +177,11 @@ START_TEST(no_row_is_left_out_if_nearly_all_are_in_use)
         return;
     Comparison c = {.kernel = "rows in use"};
     Twin *x = add_twin(&c, 301 * 5, NORMAL);
-    ck_assert_int_eq(kernel_rows_in_use(301, 5, x->start, index), 301);
+    ck_assert_int_eq(kernel_rows_in_use(301, 5, in_full(x->start), index), 301);
     memset(x->start + 300 * 5, 0, 5 * sizeof(float));
-    ck_assert_int_eq(kernel_rows_in_use(301, 5, x->start, index), 301);
-    ck_assert_int_eq(kernel_rows_in_use(0, 5, x->start, index), 0);
-    ck_assert_int_eq(kernel_rows_in_use(1, 5, x->start + 300 * 5, index), 0);
+    ck_assert_int_eq(kernel_rows_in_use(301, 5, in_full(x->start), index), 301);
+    ck_assert_int_eq(kernel_rows_in_use(0, 5, in_full(x->start), index), 0);
+    ck_assert_int_eq(kernel_rows_in_use(1, 5, in_full(x->start + 300 * 5), index), 0);
     free_twins(&c);
 }
 END_TEST

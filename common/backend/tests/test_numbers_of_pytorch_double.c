@@ -37,7 +37,7 @@ START_TEST(forward_gives_the_numbers_of_pytorch)
 
     const double matrix[] = {1, 2, -1, 0.5, 0, 3}, shift[] = {0.25, -1},
                  products[] = {1.25, 11.5, -1.5, 0};
-    kernel_linear_forward(2, 3, 2, x, matrix, shift, y);
+    kernel_linear_forward(2, 3, 2, in_full(x), in_full(matrix), shift, in_full(y));
     check_numbers(4, y, products);
 }
 END_TEST
@@ -101,7 +101,8 @@ START_TEST(causal_attention_gives_the_numbers_of_pytorch)
     const double values[] = {
         1, 2, 5.789120666437728, 5.990933888698106, 4.311440150161816, 5.051421718161946};
     double y[6], highest[3], sums[3], work[2 * 3 * 3];
-    kernel_attention_forward(&shape, q, k, v, NULL, y, highest, sums, work);
+    kernel_attention_forward(&shape, in_full(q), in_full(k), in_full(v), NULL, in_full(y), highest,
+                             sums, work);
     check_numbers(6, y, values);
 }
 END_TEST
@@ -116,7 +117,8 @@ START_TEST(attention_gives_the_numbers_of_pytorch)
     const double values[] = {-0.2832852032984281, 2.641642601649214, -1, 3,
                              0.46814303920868294, 2.265928480395658};
     double y[6], highest[3], sums[3], work[2 * 3 * 3];
-    kernel_attention_forward(&shape, q, k, v, shown, y, highest, sums, work);
+    kernel_attention_forward(&shape, in_full(q), in_full(k), in_full(v), shown, in_full(y), highest,
+                             sums, work);
     check_numbers(6, y, values);
 }
 END_TEST

@@ -139,7 +139,7 @@ START_TEST(rows_in_16_bits_are_looked_up)
              *y = tensor_memory(TAKEN * WIDTH * sizeof *y);
     for (int i = 0; i < OF_TABLE * WIDTH; i++)
         x[i] = (uint16_t)(1000 * i);
-    kernel_lookup_forward_16(TAKEN, WIDTH, ids, x, y);
+    kernel_lookup_forward(TAKEN, WIDTH, ids, (Numbers){.halves = x}, (Numbers){.halves = y});
     backend_wait();
     for (int i = 0; i < TAKEN; i++)
         ck_assert_mem_eq(y + i * WIDTH, x + taken[i] * WIDTH, WIDTH * sizeof *x);
@@ -223,9 +223,14 @@ START_TEST(a_product_in_16_bits_is_that_in_single_precision_rounded)
     const Both x = both("x", rows * in), w = both("w", out * in), bias = both("b", out),
                y = both("y", rows * out);
     const real *shift = _i % 2 ? bias.full.reals : NULL;
-    kernel_linear_forward_16(rows, in, out, x.narrow.halves, w.narrow.halves, shift, y.narrow);
-    kernel_linear_forward_16(rows, in, out, x.narrow.halves, w.narrow.halves, shift, y.full);
+    kernel_linear_forward(rows, in, out, x.narrow, w.narrow, shift, y.narrow);
+    kernel_linear_forward(rows, in, out, x.narrow, w.narrow, shift, y.full);
     must_be_rounded("y", rows * out, y, shift ? 4 : 1e-3);
+    const Both dx = both("d", rows * in);
+    kernel_linear_backward_input(rows, in, out, y.narrow, w.narrow, dx.narrow, false);
+    kernel_linear_backward_input(rows, in, out, y.narrow, w.narrow, dx.full, false);
+    must_be_rounded("dx", rows * in, dx, 1e-3);
+    free_both(dx);
     free_both(x);
     free_both(w);
     free_both(bias);
@@ -233,84 +238,97 @@ START_TEST(a_product_in_16_bits_is_that_in_single_precision_rounded)
 }
 END_TEST
 
+/* The kernels whose tensors have one type. */
+enum { OPERATIONS = 10 };
+static const char *const operation_names[OPERATIONS] = {"gelu",
+                                                        "gelu_tanh",
+                                                        "swiglu",
+                                                        "rotary",
+                                                        "dropout",
+                                                        "gelu and dropout",
+                                                        "gelu backward",
+                                                        "gelu_tanh backward",
+                                                        "swiglu backward",
+                                                        "gelu and dropout backward"};
+
+static void run_operation(int operation, const uint32_t *kept, Numbers x, Numbers up, Numbers dy,
+                          Numbers y, Numbers z)
+{
+    const Rotary rotary = {1, 77, 1, WIDE, 3, {.theta = 10000}};
+    if (operation == 0)
+        kernel_gelu_forward(MANY, x, y);
+    else if (operation == 1)
+        kernel_gelu_tanh_forward(MANY, x, y);
+    else if (operation == 2)
+        kernel_swiglu_forward(MANY, x, up, y);
+    else if (operation == 3)
+        kernel_rotary(&rotary, false, x, y);
+    else if (operation == 6)
+        kernel_gelu_backward(MANY, dy, x, y);
+    else if (operation == 7)
+        kernel_gelu_tanh_backward(MANY, dy, x, y);
+    else if (operation == 8)
+        kernel_swiglu_backward(MANY, dy, x, up, y, z);
+    else
+        kernel_dropout(operation == 4   ? DROPOUT
+                       : operation == 5 ? GELU_DROPOUT
+                                        : GELU_DROPOUT_BACKWARD,
+                       MANY / WIDE, WIDE, 0.3, kept, dy, x, y);
+}
+
 START_TEST(operations_in_16_bits_are_those_in_single_precision_rounded)
 {
     if (!choose())
         return;
-    const Both x = both("x", MANY), up = both("u", MANY), y = both("y", MANY);
-    const Rotary rotary = {1, 77, 1, WIDE, 3, {.theta = 10000}};
+    const Both x = both("x", MANY), up = both("u", MANY), dy = both("d", MANY), y = both("y", MANY),
+               z = both("z", MANY);
     uint32_t *kept = tensor_memory((size_t)(MANY / WIDE * dropout_words(WIDE)) * sizeof *kept);
     for (int64_t i = 0; i < MANY / WIDE * dropout_words(WIDE); i++)
         kept[i] = (uint32_t)i * 0x9e3779b9U;
-    const struct {
-        const char *what;
-        Numbers x, up, y;
-    } types[] = {{"in 16 bits", x.narrow, up.narrow, y.narrow},
-                 {"in full", x.full, up.full, y.full}};
-    for (int operation = 0; operation < 6; operation++) {
-        for (int t = 0; t < 2; t++) {
-            const Numbers from = types[t].x, to = types[t].y;
-            if (operation == 0)
-                kernel_gelu_forward(MANY, from, to);
-            else if (operation == 1)
-                kernel_gelu_tanh_forward(MANY, from, to);
-            else if (operation == 2)
-                kernel_swiglu_forward(MANY, from, types[t].up, to);
-            else if (operation == 3)
-                kernel_rotary(&rotary, false, from, to);
-            else
-                kernel_dropout(operation == 4 ? DROPOUT : GELU_DROPOUT, MANY / WIDE, WIDE, 0.3,
-                               kept, NULL, from, to);
-        }
-        must_be_rounded((const char *[]){"gelu", "gelu_tanh", "swiglu", "rotary", "dropout",
-                                         "gelu and dropout"}[operation],
-                        MANY, y, 1e-5);
-    }
-    tensor_memory_free(kept);
-    free_both(x);
-    free_both(up);
-    free_both(y);
-}
-END_TEST
-
-START_TEST(gradients_of_numbers_in_16_bits_are_those_of_the_same_numbers)
-{
-    if (!choose())
-        return;
-    const Both x = both("x", MANY), up = both("u", MANY), dy = both("d", MANY);
-    const Both dx[] = {both("1", MANY), both("2", MANY)}, more = both("3", MANY),
-               others = both("4", MANY);
-    const real *const d = dy.full.reals;
-    uint32_t *kept = tensor_memory((size_t)(MANY / WIDE * dropout_words(WIDE)) * sizeof *kept);
-    for (int64_t i = 0; i < MANY / WIDE * dropout_words(WIDE); i++)
-        kept[i] = (uint32_t)i * 0x9e3779b9U;
-    for (int operation = 0; operation < 4; operation++) {
-        for (int t = 0; t < 2; t++) {
-            const Numbers from = t ? x.full : x.narrow, beside = t ? up.full : up.narrow;
-            real *to = dx[t].full.reals;
-            if (operation == 0)
-                kernel_gelu_backward(MANY, d, from, to);
-            else if (operation == 1)
-                kernel_gelu_tanh_backward(MANY, d, from, to);
-            else if (operation == 2)
-                kernel_swiglu_backward(MANY, d, from, beside, to, (t ? more : others).full.reals);
-            else
-                kernel_dropout(GELU_DROPOUT_BACKWARD, MANY / WIDE, WIDE, 0.3, kept, d, from,
-                               dx[t].full);
-        }
-        backend_wait();
-        for (int64_t i = 0; i < MANY; i++) {
-            const double one = (double)dx[0].full.reals[i], other = (double)dx[1].full.reals[i];
-            ck_assert_msg(fabs(one - other) <= 1e-5 * (1 + fabs(other)), "%d: %g, not %g",
-                          operation, one, other);
-            ck_assert(operation != 2 ||
-                      fabs((double)(more.full.reals[i] - others.full.reals[i])) <= 1e-4);
-        }
-    }
-    const Both all[] = {x, up, dy, dx[0], dx[1], more, others};
+    memset(dy.narrow.halves + 3 * WIDE, 0, WIDE * sizeof *dy.narrow.halves); /* a row of padding */
+    memset(dy.full.reals + 3 * WIDE, 0, WIDE * sizeof *dy.full.reals);
+    run_operation(_i, kept, x.narrow, up.narrow, dy.narrow, y.narrow, z.narrow);
+    run_operation(_i, kept, x.full, up.full, dy.full, y.full, z.full);
+    must_be_rounded(operation_names[_i], MANY, y, 1e-5);
+    must_be_rounded(operation_names[_i], MANY, z, 1e-5);
+    const Both all[] = {x, up, dy, y, z};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free_both(all[i]);
     tensor_memory_free(kept);
+}
+END_TEST
+
+START_TEST(sums_over_rows_in_16_bits_are_those_of_the_same_numbers)
+{
+    if (!choose())
+        return;
+    const Both dy = both("d", MANY), sums[] = {both("1", WIDE), both("1", WIDE)};
+    kernel_linear_backward_bias(MANY / WIDE, WIDE, dy.narrow, sums[0].full.reals);
+    kernel_linear_backward_bias(MANY / WIDE, WIDE, dy.full, sums[1].full.reals);
+    backend_wait();
+    for (int i = 0; i < WIDE; i++)
+        ck_assert_float_eq_tol(sums[0].full.reals[i], sums[1].full.reals[i], 1e-4F);
+    free_both(dy);
+    free_both(sums[0]);
+    free_both(sums[1]);
+}
+END_TEST
+
+START_TEST(rows_of_zeros_in_16_bits_are_found)
+{
+    enum { OF_ALL = 90 };
+    if (!choose() || !backend_looks_for_zeros())
+        return;
+    const Both x = both("x", OF_ALL * WIDE);
+    int32_t *index = tensor_memory(OF_ALL * sizeof *index);
+    for (int64_t r = 0; r < OF_ALL; r++)
+        for (int64_t c = 0; r % 3 && c < WIDE; c++)
+            x.narrow.halves[r * WIDE + c] = c % 2 ? 0x8000 : 0; /* -0 or 0 */
+    ck_assert_int_eq(kernel_rows_in_use(OF_ALL, WIDE, x.narrow, index), OF_ALL / 3);
+    for (int r = 0; r < OF_ALL / 3; r++)
+        ck_assert_int_eq(index[r], 3 * r);
+    tensor_memory_free(index);
+    free_both(x);
 }
 END_TEST
 
@@ -337,7 +355,8 @@ START_TEST(a_rank_of_one_thread_starts_no_other)
     float *x = tensor_memory(2 * 1024 * SIDE * sizeof *x), *y = x + 1024 * SIDE;
     kernel_vector_fill(1024 * SIDE, 1, x);
     uint16_t *ones = rounded_of(1024 * SIDE, x);
-    kernel_linear_forward_16(1024, SIDE, SIDE, ones, ones, NULL, in_full(y));
+    const Numbers narrow = {.halves = ones};
+    kernel_linear_forward(1024, SIDE, SIDE, narrow, narrow, NULL, in_full(y));
     if (kernels_run_on_the_host())
         ck_assert_int_eq(threads_of_this_process(), before);
     tensor_memory_free(x);
@@ -361,8 +380,10 @@ static TCase *all_kernels(const char *name, void (*choose_it)(void))
     tcase_add_test(tests, numbers_widen_to_what_they_were_rounded_to);
     tcase_add_loop_test(tests, a_product_in_16_bits_is_that_in_single_precision_rounded, 0,
                         EACH_TWICE);
-    tcase_add_test(tests, operations_in_16_bits_are_those_in_single_precision_rounded);
-    tcase_add_test(tests, gradients_of_numbers_in_16_bits_are_those_of_the_same_numbers);
+    tcase_add_loop_test(tests, operations_in_16_bits_are_those_in_single_precision_rounded, 0,
+                        OPERATIONS);
+    tcase_add_test(tests, sums_over_rows_in_16_bits_are_those_of_the_same_numbers);
+    tcase_add_test(tests, rows_of_zeros_in_16_bits_are_found);
     return tests;
 }
 

@@ -58,13 +58,13 @@ START_TEST(signals_during_a_product_change_nothing)
         dy[i] = (real)(i % 17 - 8);
     for (int64_t i = 0; i < INNER * IN; i++)
         x[i] = (real)(i % 13 - 6);
-    kernel_linear_backward_weight(INNER, IN, OUT, dy, x, undisturbed, false);
+    kernel_linear_backward_weight(INNER, IN, OUT, in_full(dy), in_full(x), undisturbed, false);
     sigaction(SIGALRM,
               &(struct sigaction){.sa_handler = count_signal, .sa_flags = SA_RESTART | SA_ONSTACK},
               NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     while (signals < LEAST) {
-        kernel_linear_backward_weight(INNER, IN, OUT, dy, x, disturbed, false);
+        kernel_linear_backward_weight(INNER, IN, OUT, in_full(dy), in_full(x), disturbed, false);
         ck_assert_mem_eq(disturbed, undisturbed, sizeof undisturbed);
     }
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0}}, NULL);

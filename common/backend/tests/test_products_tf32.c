@@ -15,7 +15,7 @@ START_TEST(the_error_of_tf32_is_at_most_that_of_the_bits_it_drops)
         x[i] = (float)philox_normal_at(philox_key(1, "x", 0), (uint64_t)i);
     for (int64_t i = 0; i < columns * inner; i++)
         w[i] = (float)philox_normal_at(philox_key(1, "w", 0), (uint64_t)i);
-    kernel_linear_forward(rows, inner, columns, x, w, NULL, y);
+    kernel_linear_forward(rows, inner, columns, in_full(x), in_full(w), NULL, in_full(y));
     for (int64_t i = 0; i < rows * columns; i++) {
         double exact = 0, size = 0;
         for (int64_t k = 0; k < inner; k++) {

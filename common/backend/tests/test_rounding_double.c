@@ -10,8 +10,8 @@ START_TEST(exact_mode_sums_in_the_order_of_the_index)
 {
     const double x[] = {0x1p53, 1, 1}, ones[] = {1, 1, 1};
     for (int call = 0; call < 20; call++) {
-        double y;
-        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        double y = 0;
+        kernel_linear_forward(1, 3, 1, in_full(x), in_full(ones), NULL, in_full(&y));
         ck_assert_double_eq(y, 0x1p53); /* adding the ones first would give 2^53 + 2 */
     }
 }
@@ -22,13 +22,13 @@ END_TEST
 START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 {
     const double x[] = {0x1p24, 1, 1}, ones[] = {1, 1, 1}, third = 1.0 / 3;
-    double y;
-    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    double y = 0;
+    kernel_linear_forward(1, 3, 1, in_full(x), in_full(ones), NULL, in_full(&y));
     ck_assert_double_eq(y, 0x1p24 + 2);
     bool orders[2] = {false, false};
     for (uint64_t seed = 1; seed < 40; seed++) {
         reference_round_like_fp32(seed);
-        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        kernel_linear_forward(1, 3, 1, in_full(x), in_full(ones), NULL, in_full(&y));
         ck_assert(y == 0x1p24 || y == 0x1p24 + 2); /* ones added one by one, or together */
         orders[y == 0x1p24] = true;
         double w = 1;
@@ -37,7 +37,7 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
     }
     ck_assert(orders[0] && orders[1]);
     reference_round_like_fp32(0);
-    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    kernel_linear_forward(1, 3, 1, in_full(x), in_full(ones), NULL, in_full(&y));
     ck_assert_double_eq(y, 0x1p24 + 2);
 }
 END_TEST
@@ -61,7 +61,8 @@ START_TEST(products_are_rounded_to_16_bits_but_tf32_is_refused)
         ck_assert(backend_products() == good[i].precision && is_in_16_bits(BF16_LEAST));
         kernel_round(SIDE * SIDE, x, rounded_x);
         kernel_round(SIDE * SIDE, w, rounded_w);
-        kernel_linear_forward_16(SIDE, SIDE, SIDE, rounded_x, rounded_w, NULL, in_full(y));
+        kernel_linear_forward(SIDE, SIDE, SIDE, (Numbers){.halves = rounded_x},
+                              (Numbers){.halves = rounded_w}, NULL, in_full(y));
         ck_assert_double_eq(y[0], good[i].rounded);
         ck_assert(!backend_set_products(TF32, SIDE, &problem));
         ck_assert_str_eq(problem.what, "AMP=tf32 needs a GPU");
@@ -77,9 +78,9 @@ START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
     const double e = 0x1p-23, x[] = {1 + e, 1 + 2 * e}, w[] = {1 + e, -1};
     bool fused[2] = {false, false};
     for (uint64_t seed = 1; seed < 40; seed++) {
-        double y;
+        double y = 0;
         reference_round_like_fp32(seed);
-        kernel_linear_forward(1, 2, 1, x, w, NULL, &y);
+        kernel_linear_forward(1, 2, 1, in_full(x), in_full(w), NULL, in_full(&y));
         reference_round_like_fp32(0);
         ck_assert(y == 0 || y == e * e);
         fused[y != 0] = true;
@@ -104,7 +105,7 @@ START_TEST(products_of_integers_are_exact_in_both_modes)
             bool whole = true;
             reference_round_like_fp32(seed);
             y[rows * out] = 0.5;
-            kernel_linear_forward(rows, in, out, x, w, NULL, y);
+            kernel_linear_forward(rows, in, out, in_full(x), in_full(w), NULL, in_full(y));
             reference_round_like_fp32(0);
             for (int i = 0; i < rows * out; i++) {
                 double sum = 0;
@@ -130,7 +131,8 @@ START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_s
     for (int n = 0; n < 2; n++) {
         reference_round_like_fp32(9);
         for (int call = 0; call < 20; call++)
-            kernel_linear_forward(1, COUNT, 1, x, ones, NULL, &y[n][call]);
+            kernel_linear_forward(1, COUNT, 1, in_full(x), in_full(ones), NULL,
+                                  in_full(&y[n][call]));
     }
     reference_round_like_fp32(0);
     int changes = 0;
@@ -190,7 +192,8 @@ START_TEST(numbers_in_fp16_are_its_own)
         kernel_round(1, &some[i].x, &bits);
         kernel_round(1, &one, &one_in_16);
         ck_assert_int_eq(bits, some[i].bits);
-        kernel_linear_forward_16(1, 1, 1, &bits, &one_in_16, NULL, in_full(&y));
+        kernel_linear_forward(1, 1, 1, (Numbers){.halves = &bits}, (Numbers){.halves = &one_in_16},
+                              NULL, in_full(&y));
         ck_assert_double_eq(y, some[i].near);
     }
     reference_set_products(FP32);

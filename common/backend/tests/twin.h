@@ -23,23 +23,17 @@ static inline DoubleNumbers in_double(const double *x)
     return (DoubleNumbers){(double *)x, NULL};
 }
 
-void reference_linear_forward(int64_t rows, int64_t in, int64_t out, const double *x,
-                              const double *weight, const double *bias, double *y);
-void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, const double *dy,
-                                     const double *weight, double *dx, bool accumulate);
-void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const double *dy,
-                                      const double *x, double *dweight, bool accumulate);
+void reference_linear_forward(int64_t rows, int64_t in, int64_t out, DoubleNumbers x,
+                              DoubleNumbers weight, const double *bias, DoubleNumbers y);
+void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, DoubleNumbers dy,
+                                     DoubleNumbers weight, DoubleNumbers dx, bool accumulate);
+void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, DoubleNumbers dy,
+                                      DoubleNumbers x, double *dweight, bool accumulate);
+void reference_linear_backward_bias(int64_t rows, int64_t out, DoubleNumbers dy, double *dbias);
 void reference_round(int64_t count, const double *x, uint16_t *y);
 void reference_widen(int64_t count, const uint16_t *x, double *y);
-void reference_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
-                                 const uint16_t *weight, const double *bias, DoubleNumbers y);
-void reference_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                        const uint16_t *weight, double *dx, bool accumulate);
-void reference_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
-                                         const uint16_t *x, double *dweight, bool accumulate);
-void reference_linear_backward_bias(int64_t rows, int64_t out, const double *dy, double *dbias);
 void reference_lookup_forward(int64_t count, int64_t columns, const int32_t *ids,
-                              const double *table, double *y);
+                              DoubleNumbers table, DoubleNumbers y);
 void reference_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const double *dy,
                                double *dtable);
 void reference_layer_norm_forward(int64_t rows, int64_t columns, const double *x,
@@ -54,26 +48,27 @@ void reference_rms_norm_backward(int64_t rows, int64_t columns, const double *dy
                                  const double *weight, const double *rstd, double *dx,
                                  bool accumulate, double *dweight);
 void reference_gelu_forward(int64_t count, DoubleNumbers x, DoubleNumbers y);
-void reference_gelu_backward(int64_t count, const double *dy, DoubleNumbers x, double *dx);
+void reference_gelu_backward(int64_t count, DoubleNumbers dy, DoubleNumbers x, DoubleNumbers dx);
 void reference_gelu_tanh_forward(int64_t count, DoubleNumbers x, DoubleNumbers y);
-void reference_gelu_tanh_backward(int64_t count, const double *dy, DoubleNumbers x, double *dx);
+void reference_gelu_tanh_backward(int64_t count, DoubleNumbers dy, DoubleNumbers x,
+                                  DoubleNumbers dx);
 void reference_swiglu_forward(int64_t count, DoubleNumbers gate, DoubleNumbers up, DoubleNumbers y);
-void reference_swiglu_backward(int64_t count, const double *dy, DoubleNumbers gate,
-                               DoubleNumbers up, double *dgate, double *dup);
+void reference_swiglu_backward(int64_t count, DoubleNumbers dy, DoubleNumbers gate,
+                               DoubleNumbers up, DoubleNumbers dgate, DoubleNumbers dup);
 void reference_tanh_forward(int64_t count, const double *x, double *y);
 void reference_tanh_backward(int64_t count, const double *dy, const double *y, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns,
-                       double probability, const uint32_t *kept, const double *dy, DoubleNumbers x,
+                       double probability, const uint32_t *kept, DoubleNumbers dy, DoubleNumbers x,
                        DoubleNumbers y);
 void reference_rotary(const Rotary *rotary, bool back, DoubleNumbers x, DoubleNumbers y);
-void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
-                                 const double *v, const int32_t *mask, double *y, double *highest,
-                                 double *sums, double *work);
-void reference_attention_backward(const AttentionShape *shape, const double *q, const double *k,
-                                  const double *v, const int32_t *mask, const double *highest,
-                                  const double *sums, const double *dy, double *dq, double *dk,
-                                  double *dv, double *work);
+void reference_attention_forward(const AttentionShape *shape, DoubleNumbers q, DoubleNumbers k,
+                                 DoubleNumbers v, const int32_t *mask, DoubleNumbers y,
+                                 double *highest, double *sums, double *work);
+void reference_attention_backward(const AttentionShape *shape, DoubleNumbers q, DoubleNumbers k,
+                                  DoubleNumbers v, const int32_t *mask, const double *highest,
+                                  const double *sums, DoubleNumbers dy, DoubleNumbers dq,
+                                  DoubleNumbers dk, DoubleNumbers dv, double *work);
 int64_t reference_attention_work(const AttentionShape *shape);
 void reference_cross_entropy(int64_t rows, int64_t classes, const double *logits,
                              const int32_t *labels, double *losses, double *dlogits);
