@@ -128,6 +128,7 @@ static inline void clear_numbers(Numbers x, int64_t begin, int64_t count)
         memset(x.reals + begin, 0, (size_t)count * sizeof *x.reals);
 }
 
+/** is_zero() of one type. */
 KERNEL_HELPER bool has_only_zeros(bool in_16_bits, int64_t columns, Numbers x, int64_t begin)
 {
     int64_t c = 0;
