@@ -86,6 +86,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
  * return another part the next time. The caller frees the list. */
 static int64_t *begins_of_parts(const char *function, int64_t count, int n, Partition *cut)
 {
+    must_exist(function, cut ? function : NULL);
     int64_t *begins = calloc((size_t)n + 1, sizeof *begins);
     for (int k = 0; k < n; k++) {
         const int64_t end = begins[k];

@@ -182,6 +182,7 @@ Tensor *first_token(Tensor *x)
 
 void scale(Tensor *x, float factor)
 {
+    must_exist("scale", x);
     begin_change(x);
     kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
 }

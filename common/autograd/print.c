@@ -52,6 +52,8 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
 {
     char *all = NULL;
     size_t size;
+    must_exist("tensor_print", x);
+    must_exist("tensor_print", mesh);
     FILE *to = open_memstream(&all, &size);
     ready(x);
     HostView view = {0};

@@ -9,6 +9,11 @@ static const Placement unknown = {UNKNOWN, 0};
 
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh)
 {
+    must_exist("apply", op);
+    must_exist("apply", op->name);
+    if (!op->forward || !op->backward)
+        misuse("an Op is {name, forward, backward}",
+               "apply: %s has no forward or no backward function", op->name);
     must_not_be_ids(op->name, x);
     return call_pair((PairCall){.op = *op, .mesh = mesh, .is_own = true}, x,
                      is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
@@ -21,6 +26,7 @@ static void placed_gradient(Node *node, Tensor *dy)
 
 Tensor *placed(Tensor *x, Placement placement)
 {
+    must_exist("placed", x);
     Tape *tape = tape_of("placed", x, NULL);
     if (placement.kind == SHARD)
         placement.dim = shape_dim("placed", x->shape, placement.dim);
@@ -31,6 +37,7 @@ Tensor *placed(Tensor *x, Placement placement)
 
 Tensor *tensor_copy(Tensor *x)
 {
+    must_exist("tensor_copy", x);
     Tape *tape = tape_of("tensor_copy", x, NULL);
     ready(x);
     if (x->dtype == INT32) {
@@ -64,6 +71,7 @@ static void bring_to_host(Tensor *x)
 
 float *tensor_data(Tensor *x)
 {
+    must_exist("tensor_data", x);
     begin_change(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;

@@ -273,9 +273,7 @@ void node_keep_or_compute(Node *node, int slot, Tensor *x)
 
 void must_not_be_ids(const char *function, const Tensor *x)
 {
-    if (!x)
-        misuse("is every field of the layer set in its ..._new function?",
-               "%s: an argument is NULL", function);
+    must_exist(function, x);
     if (x->dtype == INT32)
         misuse("lookup turns ids into vectors, and attention takes the mask as it is",
                "%s: %s holds integers (ids or a mask)", function, SHAPE_TEXT(x->shape));

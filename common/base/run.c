@@ -120,3 +120,10 @@ void todo(int balise, const char *function)
 {
     run_todo(balise, function, callsite());
 }
+
+void must_exist(const char *function, const void *argument)
+{
+    if (!argument)
+        misuse("set it before this call: the fields of a layer, in its ..._new function",
+               "%s: an argument is NULL", function);
+}

@@ -28,6 +28,9 @@ void callsite_describe(const void *address, char *text, size_t size);
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** Ends the run because an argument of `function` is NULL, such as an unset field of a layer. */
+void must_exist(const char *function, const void *argument);
+
 /** What a broken placement rule makes wrong. */
 typedef enum Harm {
     HARMS_RESULTS,       /**< results, and so all gradients */

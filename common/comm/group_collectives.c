@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
+#include "base/run.h"
 #include "comm/comm_parts.h"
 
 static void count(Group *group, Operation operation, int64_t numbers, double begin)
@@ -176,6 +177,10 @@ void comm_any(Group *group, uint8_t *bits, int64_t bytes)
 void group_sum(Group *group, double *values, int numbers)
 {
     group_must_exist(group, "group_sum");
+    must_exist("group_sum", values);
+    if (numbers < 0)
+        misuse("count the numbers that `values` has", "group_sum: it cannot add %d numbers",
+               numbers);
     double begin = MPI_Wtime();
     shared_sums_by_mpi(group);
     MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);

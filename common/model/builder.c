@@ -128,6 +128,7 @@ Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement plac
 
 int shard_begin(const Tensor *x)
 {
+    must_exist("shard_begin", x);
     if (!x->parameter)
         misuse("pass the layer's weight itself", "shard_begin takes a parameter");
     return x->parameter->placement.kind == SHARD ? (int)x->parameter->held.begin : 0;

@@ -1,5 +1,6 @@
 /* The given layers: whole on every rank, without communication. */
 #include "autograd/operations.h"
+#include "base/run.h"
 #include "model/model.h"
 
 static const double layer_norm_epsilon = 1e-5; /* PyTorch's default */
@@ -17,6 +18,7 @@ Linear *linear_new(Builder *b, int in, int out)
 
 Tensor *linear_forward(const Linear *layer, Tensor *x)
 {
+    must_exist("linear_forward", layer);
     return linear(x, layer->weight);
 }
 
@@ -34,6 +36,7 @@ LayerNorm *layer_norm_new(Builder *b, int size)
 
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x)
 {
+    must_exist("layer_norm", layer);
     return layer_norm_with(x, layer->weight, layer->bias, layer_norm_epsilon);
 }
 
@@ -52,5 +55,6 @@ Dropout *dropout_new(Builder *b, float probability)
 
 Tensor *dropout(const Dropout *layer, Tensor *x)
 {
+    must_exist("dropout", layer);
     return dropout_with(x, layer->name, layer->probability);
 }

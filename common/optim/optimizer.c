@@ -112,6 +112,7 @@ void optimizer_step(Optimizer *optimizer, double rate)
 
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients)
 {
+    must_exist("optimizer_update", optimizer);
     const int64_t count = optimizer->part.end - optimizer->part.begin;
     must_not_be_ids("optimizer_update", weights);
     must_not_be_ids("optimizer_update", gradients);

@@ -119,10 +119,12 @@ Range chunk(int64_t size, int part, int parts)
 
 int64_t tensor_count(const Tensor *x)
 {
+    must_exist("tensor_count", x);
     return shape_count(x->shape);
 }
 
 int64_t tensor_size(const Tensor *x, int i)
 {
+    must_exist("tensor_size", x);
     return x->shape.size[shape_dim("tensor_size", x->shape, i)];
 }

@@ -34,6 +34,32 @@ START_TEST(linear_requires_the_sizes_of_its_weight)
 }
 END_TEST
 
+static Tensor *same(Tensor *x, const Mesh *of)
+{
+    return x;
+}
+
+START_TEST(null_is_no_argument)
+{
+    static const Op whole_op = {"mine", same, same}, half_op = {"mine", same, NULL};
+    ASSERT_MISUSE(gelu(NULL), "gelu: an argument is NULL");
+    ASSERT_MISUSE((scale(NULL, 2), 0), "scale: an argument is NULL");
+    ASSERT_MISUSE(tensor_data(NULL), "tensor_data: an argument is NULL");
+    ASSERT_MISUSE(tensor_copy(NULL), "tensor_copy: an argument is NULL");
+    ASSERT_MISUSE(tensor_count(NULL), "tensor_count: an argument is NULL");
+    ASSERT_MISUSE(tensor_size(NULL, 0), "tensor_size: an argument is NULL");
+    ASSERT_MISUSE((tensor_print("x", NULL, &mesh), 0), "tensor_print: an argument is NULL");
+    ASSERT_MISUSE(placed(NULL, whole()), "placed: an argument is NULL");
+    ASSERT_MISUSE(shard_begin(NULL), "shard_begin: an argument is NULL");
+    ASSERT_MISUSE(apply(NULL, reals_of(2, 3, 5), &mesh), "apply: an argument is NULL");
+    ASSERT_MISUSE(apply(&whole_op, NULL, &mesh), "mine: an argument is NULL");
+    ASSERT_MISUSE(apply(&half_op, reals_of(2, 3, 5), &mesh), "no forward or no backward");
+    ASSERT_MISUSE(dropout(NULL, reals_of(2, 3, 5)), "dropout: an argument is NULL");
+    ASSERT_MISUSE(layer_norm(NULL, reals_of(2, 3, 5)), "layer_norm: an argument is NULL");
+    ASSERT_MISUSE(linear_forward(NULL, reals_of(2, 3, 5)), "linear_forward: an argument is NULL");
+}
+END_TEST
+
 START_TEST(lookup_requires_ids_of_rows_in_the_table)
 {
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), 7), matrix(7, 4)), "id 7", "[7,4]", "7 rows");
@@ -279,6 +305,7 @@ Suite *suite(void)
     Suite *suite = suite_create("misuse");
     TCase *tcase = tcase_create("misuse");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
+    tcase_add_test(tcase, null_is_no_argument);
     tcase_add_test(tcase, linear_requires_the_sizes_of_its_weight);
     tcase_add_test(tcase, lookup_requires_ids_of_rows_in_the_table);
     tcase_add_test(tcase, attention_requires_equal_shapes_and_heads_that_divide);
