@@ -200,7 +200,16 @@ check_files() {
 # attribute can ask for them. Where a jump to a computed address leads is unknown; a switch jumps
 # through a table of local labels. Prints "none" if it has read all and found none.
 tail_call() {
-    LC_ALL=C awk '$1 ~ /^(notrack|bnd)$/ { $1 = ""; $0 = $0 } $1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ || $1 ~ /\.cold(\.[0-9]+)?:$/ { found = 1; exit } END { print found ? "a jump" : "none" }' "$object.s"
+    LC_ALL=C awk '
+        { gsub(/"([^"\\]|\\.)*"/, "\"\""); count = split($0, part, ";") }
+        {
+            for (i = 1; i <= count; i++) {
+                $0 = part[i]
+                while ($1 ~ /^(notrack|bnd)$/ || $1 ~ /:$/ && $1 !~ /\.cold(\.[0-9]+)?:$/) { $1 = ""; $0 = $0 }
+                if ($1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ || $1 ~ /\.cold(\.[0-9]+)?:$/) { found = 1; exit }
+            }
+        }
+        END { print found ? "a jump" : "none" }' "$object.s"
 }
 
 rm -f "$object".{failed,read,assembled,messages*}
@@ -245,4 +254,11 @@ check_names
 [ ! -s "$object.messages" ] || head -c 100000 <(show_messages) | iconv -c -f UTF-8 -t UTF-8 >&2 || true
 
 hide_all_but_exports
+# The constructors of sanitizers hide those of a lab: it is also examined as compiled without them.
+if [[ $CFLAGS == *-fsanitize=* ]]; then
+    CFLAGS=$(sed -E 's/-f(no-)?sanitize[^ ]*//g' <<< "$CFLAGS -D__SANITIZE_ADDRESS__")
+    (compile) || true # then the object is empty, and cannot be examined
+    list_object
+    check_sections
+fi
 rm -f "$object".{s,raw,read,assembled,messages*}

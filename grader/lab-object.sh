@@ -20,7 +20,7 @@ names_address_table() {
 
 # list_object: sets `sections` (and notes writable code), `bytes` and `own_bytes` to the size of
 # variables and of thread-local ones, with their alignment, `debug_bytes` to that of debugging
-# information, `defined` to the defined exports,
+# information, `defined` to the exports that are code (a linker may leave out other sections),
 # `undefined` to the undefined symbols that a lab may not use, `strange` to a name that is not one of
 # C, `shared` to a symbol that objcopy does not make local, and `chosen` to an ifunc, a function that
 # is selected when the program starts. In readelf's output, the flags of a section, if any, precede
@@ -56,8 +56,11 @@ list_object() {
         FNR > 50000 { exit } # a lab has a hundred sections and symbols
         $0 == "complete" { print; next }
         match($0, /^ *\[ *[1-9][0-9]*\] /) {
+            number = substr($0, 1, RLENGTH)
+            gsub(/[^0-9]/, "", number)
             $0 = substr($0, RLENGTH + 1)
             flags = $(NF - 3)
+            if ($1 ~ /^\.text/ && flags == "AX") code[number]
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
             kind = flags ~ /T/ ? "own" : "variables"
             if (/^\.z?debug/ && $(size - 3) != "NOBITS") print "debug", $size
@@ -66,7 +69,7 @@ list_object() {
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             else if ($1 ~ /^\.rela?\./ && $2 ~ /^RELA?$/ || $1 ~ /^\.(symtab|strtab|shstrtab|symtab_shndx)$/ && $2 ~ /^(SYM|STR)TAB$/ && !tables[$1]++) $1 = "a table"
-            else if (flags ~ /X/ && (NF != 10 || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
+            else if (flags ~ /X/ && (NF != 10 || flags != "AX" || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
             if (!listed[$1]++) print "section", $1
             next
         }
@@ -86,7 +89,7 @@ list_object() {
             if (!(name in allowed) && name !~ patterns && !fortified && foreign++ < 3) print "undefined", name
             next
         }
-        binding != "LOCAL" && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
+        binding != "LOCAL" && place in code && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
     [ -n "$complete" ] || too_large
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -103,11 +104,12 @@ static bool belongs(const SavedModel *saved, int number, const char *hint, Probl
     if (!step || strcmp(step, here))
         return problem_set(problem, file->path, hint,
                            "this shard is from step %.32s, but its checkpoint is from step %s",
-                           step ? step : "?", here);
+                           clean_name(step ? step : "?").text, here);
     snprintf(here, sizeof here, "%d", number);
     if (writer && strcmp(writer, here))
         return problem_set(problem, file->path, hint,
-                           "this is the shard of rank %.32s, not of rank %s", writer, here);
+                           "this is the shard of rank %.32s, not of rank %s",
+                           clean_name(writer).text, here);
     return !index || !*expected || !strcmp(index, expected) ||
            problem_set(problem, file->path, hint,
                        "this shard belongs to another checkpoint: it was not written together "

@@ -162,6 +162,7 @@ static json_t *examine(const Book *book, int submission)
             keep_source(book, submission, i, layout.lab[i]);
     Manifest manifest = manifest_of(&files, layout.root);
     examine_labs(&layout, &manifest);
+    clean_text(manifest.remark); /* a long one may end within a character */
     return json_pack("{s:b, s:s, s:s, s:s, s:s}", "refused", false, "remark", manifest.remark,
                      "name", manifest.name, "created", manifest.created, "predictions",
                      manifest.predictions);

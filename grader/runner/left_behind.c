@@ -30,10 +30,11 @@ static struct {
     Object *slots;
     size_t size, used; /* the size is a power of 2 */
     struct Line {
-        const void *maker;
+        void *maker;
         int64_t
-            more;  /* blocks of memory that repeated calls of this case have made and not freed */
-        int cases; /* in which there were more, so far */
+            more;    /* blocks of memory that repeated calls of this case have made and not freed */
+        int cases;   /* in which there were more, so far */
+        int64_t all; /* blocks of all cases that are not freed */
     } lines[LINES];
 } objects;
 
@@ -146,7 +147,7 @@ static void make_room(void)
 }
 
 /* Of a lab that makes blocks in more lines, the last one counts for the rest. */
-static struct Line *line_of_maker(const void *maker)
+static struct Line *line_of_maker(void *maker)
 {
     int i = 0;
     while (i < LINES - 1 && objects.lines[i].maker && objects.lines[i].maker != maker)
@@ -155,7 +156,7 @@ static struct Line *line_of_maker(const void *maker)
     return &objects.lines[i];
 }
 
-static void count_blocks(ObjectKind kind, const void *maker, int more)
+static void count_blocks(ObjectKind kind, void *maker, int more)
 {
     if (kind == BLOCK_OF_MEMORY && recorder_repeats())
         line_of_maker(maker)->more += more;
@@ -163,14 +164,16 @@ static void count_blocks(ObjectKind kind, const void *maker, int more)
 
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
-    if (!recorder_active() || recorder_place().what == MAKING_OF)
+    const bool with_layer = recorder_active() && recorder_place().what == MAKING_OF;
+    if (!recorder_active() || (with_layer && kind != BLOCK_OF_MEMORY))
         return;
     void *line = callsite();
     if (!line ||
         !(is_called_by_lab(maker) || kind == COMMUNICATOR)) /* group_split() frees nothing */
         return;
     make_room();
-    count_blocks(kind, line, 1);
+    if (!with_layer)
+        count_blocks(kind, line, 1);
     note((Object){handle, line, kind, 1, 0});
 }
 
@@ -188,21 +191,17 @@ void object_freed(ObjectKind kind, const void *handle)
         }
 }
 
-/* Are `count` objects of this case, from one line, a leak? Of blocks of memory, leaves in *count those
- * of repeated calls: the others are a cache. Call it once for a line. */
-static bool is_leak(ObjectKind kind, const void *maker, bool alone, int64_t *count)
+/* Returns how many blocks of repeated calls this case has left, or 0 if the line does not leak; adds
+ * them to `others` if they are too few to tell. Call it once in a case. */
+static int64_t leaked_blocks(struct Line *line, bool alone, int64_t *others)
 {
-    if (kind != BLOCK_OF_MEMORY)
-        return *count >= MANY;
-    struct Line *line = line_of_maker(maker);
-    if (*count > line->more)
-        *count = line->more > 0 ? line->more : 0;
-    line->cases += *count > 0;
-    line->more = 0;
-    if (*count > 0 && (alone || line->cases >= SEVERAL_CASES))
-        return true;
-    *count = line->cases > 1 ? *count : 0;
-    return false;
+    const int64_t left = line->all < line->more ? line->all : line->more;
+    line->cases += left > 0;
+    line->all = line->more = 0;
+    if (left > 0 && (alone || line->cases >= SEVERAL_CASES))
+        return left;
+    *others += left > 0 && line->cases > 1 ? left : 0;
+    return 0;
 }
 
 void recorder_left_behind(bool alone, void (*tell)(const char *what, int64_t count, void *address))
@@ -213,16 +212,24 @@ void recorder_left_behind(bool alone, void (*tell)(const char *what, int64_t cou
     for (size_t i = 0; i < objects.size; i++) {
         const Object first = objects.slots[i];
         int64_t count = 0;
-        for (size_t k = i; first.count > 0 && k < objects.size; k++)
-            if (objects.slots[k].maker == first.maker) {
+        if (first.count > 0 && first.kind == BLOCK_OF_MEMORY)
+            line_of_maker(first.maker)->all += first.count;
+        if (first.count == 0 || first.kind == BLOCK_OF_MEMORY)
+            continue;
+        for (size_t k = i; k < objects.size; k++)
+            if (objects.slots[k].maker == first.maker && objects.slots[k].kind == first.kind) {
                 count += objects.slots[k].count;
-                if (first.kind != BLOCK_OF_MEMORY)
-                    objects.slots[k].count = 0;
+                objects.slots[k].count = 0;
             }
-        if (first.count > 0 && is_leak(first.kind, first.maker, alone, &count))
+        if (count >= MANY)
             tell(kinds[first.kind], count, first.maker);
         else
             others[first.kind] += count;
+    }
+    for (int i = 0; i < LINES; i++) {
+        const int64_t left = leaked_blocks(&objects.lines[i], alone, &others[BLOCK_OF_MEMORY]);
+        if (left > 0)
+            tell(kinds[BLOCK_OF_MEMORY], left, objects.lines[i].maker);
     }
     for (int kind = 0; kind < OBJECT_KINDS; kind++)
         if (others[kind] >= OF_ALL_LINES)

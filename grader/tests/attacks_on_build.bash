@@ -109,6 +109,11 @@ int x = ;'
     check "a second symbol table is refused" fails_saying "has a section .symtab"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
+    attack '' '#define all_reduce_forward __attribute__((section(".text.gone,\"axe\",@progbits#"))) all_reduce_forward
+'
+    check "a function in a section that the linker leaves out is refused" fails_saying "has code in a section .text.gone"
+    attack '' 'static int (*volatile at)(const char *) = puts; __asm__("nop; 1: jmp *at");'
+    check "a jump behind another instruction is refused" fails_saying "jumps into another function"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
     check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
     for name in 'section(".text.mine")' cold; do

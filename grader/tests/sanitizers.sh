@@ -62,6 +62,13 @@ awk '/^void mesh_init_tp/ { inside = 1 } inside && /^{/ && ++braces == 2 { next 
 grade LAB=8 CASE=0 SAN=1
 check "an error that changes no number is a failure" fails_saying "0 bytes past the end of a block of 3 bytes"
 
+for kind in constructor destructor; do # with the priority of the sanitizers' own
+    copy_solution 6
+    printf '#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"\n__attribute__((%s(99))) static void own(void) { static volatile int runs; runs++; }\n' "$kind" >> "$(lab_file 6)"
+    grade LAB=6 SAN=1
+    check "a $kind is refused with sanitizers, too" fails_saying "has a constructor or a destructor: "
+done
+
 copy_solution 6
 grade LAB=6 SAN=1
 check "a right lab has full marks with sanitizers, without reports about MPI itself" scores 10/10

@@ -126,6 +126,8 @@ kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-
      "found labs/02-colwise-linear/ColWise-Linear.C, which differs in upper and lower case: rename it")
 kind(True, "one capital.zip", lambda p: zipped(p, {**labs(3), "labs/02-colwise-linear/ColWise-Linear.C": b""}), full(3),
      "expected labs/02-colwise-linear/colwise-linear.c, found labs/02-colwise-linear/ColWise-Linear.C: rename it", "not handed in: labs 1, 2, 4-11")
+kind(False, "Élève été", lambda p: folder(p, {**labs(1), **{"Élève été " * 6 + "/" + os.path.basename(path): text for path, text in labs(2, 3, 4, 5, 6, 7, 8).items()}}), full(1),
+     "expected labs/02-colwise-linear/colwise-linear.c, found")
 kind(True, "wide", lambda p: folder(p, {path: text.decode().encode("utf-16") for path, text in labs(1).items()}), {}, "lab 1 is in UTF-16: save it as UTF-8", "does not build: lab 1")
 kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {}, "hangs: lab 8")
 

@@ -97,6 +97,12 @@ def other_step(case):
     case.edit_shard(edit)
 
 
+def reversing_step(case):
+    def edit(metadata, tensors):
+        metadata["step"] = "\u202e1"
+    case.edit_shard(edit)
+
+
 def other_rank(case):
     shutil.copy(os.path.join(case.checkpoint, "rank-0-of-2.safetensors"), case.shard)
 
@@ -114,6 +120,7 @@ def damages(good):
     damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "should have 2 of them"],
             lambda case: os.remove(case.shard))
     damaged(good, "a shard of another step", ["step 1,", "from step 2"], other_step)
+    damaged(good, "a shard whose step would reverse the direction of text", ["from step ?1,"], reversing_step)
     damaged(good, "the shard of another rank", ["rank-1-of-2.safetensors", "of rank 0, not of rank 1"], other_rank)
     other = good + "-other"
     succeed(2, *ON_TWO, "--steps", 2, "--seed", 8, "--save", other)
