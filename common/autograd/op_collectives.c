@@ -86,7 +86,9 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
  * return another part the next time. The caller frees the list. */
 static int64_t *begins_of_parts(const char *function, int64_t count, int n, Partition *cut)
 {
-    must_exist(function, cut ? function : NULL);
+    if (!cut)
+        misuse("pass chunk, or a function of your own",
+               "%s: the function that says where the parts are is NULL", function);
     int64_t *begins = calloc((size_t)n + 1, sizeof *begins);
     for (int k = 0; k < n; k++) {
         const int64_t end = begins[k];
