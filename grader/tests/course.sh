@@ -112,12 +112,10 @@ for lab in $LABS; do
     done
 done
 
-# The last digits of numbers depend on the processor, for which the BLAS chooses its kernels.
 readme_shows_what_is_said() { # except the seconds
-    local digits='s/, [0-9.]* s\)/)/; s/([0-9]\.[0-9]{5})[0-9]+/\1/g'
     python3 "$ROOT/grader/tests/answer.py" 06-no_f > "$(lab_file 6)"
-    make --silent grade LAB=6 SEED="$(sed -n 's/.* LAB=6 SEED=\([0-9]*\) CASE.*/\1/p' "$ROOT/README.md")" 2> errors | sed -E "/^seed /,\$d; $digits" > verdict
-    sed -n '/^    Lab 6 /,/^## /s/^    //p' "$ROOT/README.md" | sed -E "$digits" | diff - verdict > out
+    make --silent grade LAB=6 SEED="$(sed -n 's/.* LAB=6 SEED=\([0-9]*\) CASE.*/\1/p' "$ROOT/README.md")" 2> errors | sed '/^seed /,$d; s/, [0-9.]* s)/)/' > verdict
+    sed -n '/^    Lab 6 /,/^## /s/^    //p' "$ROOT/README.md" | sed 's/, [0-9.]* s)/)/' | diff - verdict > out
 }
 check "the README shows the report on lab 6 without its f" readme_shows_what_is_said
 

@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # bash margins.sh [SEED...]: how far the solutions stay within the tolerance. With each seed, they
-# must have full marks, and no error above half of the tolerance. (On most processors all stay within
-# a third; on an Intel Emerald Rapids, lab 13 reaches 0.48.) The default is seeds 1 to 3, and one with
-# which the grader once rejected a correct weight. Each case alone gives full marks, too.
+# must have full marks, and no error above a third of the tolerance. The default is seeds 1 to 3, and
+# one with which the grader once rejected a correct weight. Each case alone gives full marks, too.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-build}
@@ -40,12 +39,12 @@ awk '/^Lab [0-9]/ { lab = $2 }
            if (!((21, "step") in most)) { print "  no margins of lab 21"; bad = 1 }
            for (i = 1; i <= count; i++) {
                split(order[i], key, SUBSEP)
-               high = !(most[order[i]] <= 1 / 2)
-               printf "  %3d   %-16s %.3f%s\n", key[1], key[2], most[order[i]], high ? "  more than half" : ""
+               high = !(most[order[i]] <= 1 / 3)
+               printf "  %3d   %-16s %.3f%s\n", key[1], key[2], most[order[i]], high ? "  more than a third" : ""
                bad = bad || high
            }
            exit bad || !count }' "$reports" || status=1
-[ $status = 0 ] && echo "ok - the solutions have full marks, and stay within half of what is allowed"
+[ $status = 0 ] && echo "ok - the solutions have full marks, and stay within a third of what is allowed"
 
 # shellcheck disable=SC2317 # xargs calls it
 # alone LAB CASE: prints the verdict on one case of the solution, unless it has full marks.

@@ -199,11 +199,11 @@ typedef struct Arguments {
     bool bf16;
 } Arguments;
 
-/** Where a thread computes a head. */
+/** Where a thread computes a head; the last three in bf16 only: results, before they are rounded. */
 typedef struct Room {
-    real *p, *ds; /**< [rows of a tile,T] each */
-    real *rows,
-        *keys[2]; /**< [rows of a tile,D] and [T,D] each: results, before they are rounded */
+    real *p, *ds;  /**< [rows of a tile,T] each */
+    real *rows;    /**< [rows of a tile,D] */
+    real *dk, *dv; /**< [T,D] each */
 } Room;
 
 static Room room_of(const AttentionShape *shape, bool bf16, real *work)
@@ -211,9 +211,11 @@ static Room room_of(const AttentionShape *shape, bool bf16, real *work)
     const int64_t rows = rows_of_tile(shape), keys = attention_keys(shape);
     Room room = {.p = work + omp_get_thread_num() * work_of_thread(shape, bf16)};
     room.ds = room.p + rows * keys;
-    room.rows = room.ds + rows * keys;
-    room.keys[0] = room.rows + rows * shape->head_size;
-    room.keys[1] = room.keys[0] + keys * shape->head_size;
+    if (bf16) {
+        room.rows = room.ds + rows * keys;
+        room.dk = room.rows + rows * shape->head_size;
+        room.dv = room.dk + keys * shape->head_size;
+    }
     return room;
 }
 
@@ -296,8 +298,7 @@ static void attend_backward(const AttentionShape *shape, const Arguments *in, co
                       dv = numbers_from(out.v, first);
         real *p = room.p, *ds = room.ds;
         /* Sums of several tiles are in single precision until they are complete. */
-        real *dk_sum = in->bf16 ? room.keys[0] : dk.reals,
-             *dv_sum = in->bf16 ? room.keys[1] : dv.reals;
+        real *dk_sum = in->bf16 ? room.dk : dk.reals, *dv_sum = in->bf16 ? room.dv : dv.reals;
         const int64_t stride = in->bf16 ? size : width;
         /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others
          * add to them. */

@@ -16,7 +16,7 @@ static const double unit = 0x1p-24; /* half a unit in the last place of 1 in sin
 /* 8 times the sum of two errors: the largest error of the emulated runs in single precision, with
  * reordered sums, and two roundings of the largest number (an operand's and the result's). The
  * roundings allow for ranks that all hold the same number: their mean is right, but not to the last
- * bit. Solutions stay below half of the tolerance (grader/tests/margins.sh); wrong answers
+ * bit. Solutions stay below a third of the tolerance (grader/tests/margins.sh); wrong answers
  * exceed ten times the tolerance. */
 double tolerance_of(const Expected *expected, const Entry *exact)
 {

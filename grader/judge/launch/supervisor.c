@@ -77,6 +77,10 @@ static void clear_environment(const Seen *seen, const char *shared)
     setenv("TMPDIR", seen->temporary, 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
+#ifdef __x86_64__ /* the same kernels, so the same last digits, on every processor that has them */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+#endif
     for (size_t i = 0; i < sizeof of_open_mpi / sizeof *of_open_mpi; i++)
         setenv(of_open_mpi[i][0], strcmp(of_open_mpi[i][1], "SHARED") ? of_open_mpi[i][1] : shared,
                1);
