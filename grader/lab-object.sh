@@ -58,17 +58,21 @@ list_object() {
         match($0, /^ *\[ *[1-9][0-9]*\] /) {
             number = substr($0, 1, RLENGTH)
             gsub(/[^0-9]/, "", number)
+            if (number + 0 > 5000) exit
             $0 = substr($0, RLENGTH + 1)
             flags = $(NF - 3)
             if ($1 ~ /^\.text/ && flags == "AX") code[number]
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
+            type = $(size - 3)
             kind = flags ~ /T/ ? "own" : "variables"
-            if (/^\.z?debug/ && $(size - 3) != "NOBITS") print "debug", $size
-            if (flags ~ /[WT]/ || $(size - 3) == "NOBITS") print kind, $size
+            if (/^\.z?debug/ && type != "NOBITS") print "debug", $size
+            if (flags ~ /[WT]/ || type == "NOBITS") print kind, $size
             if ($NF > 64) printf "%s %x\n", kind, $NF
+            if ($1 ~ /^\.(init|fini)_array\.(00099|1)$/ && $size !~ /^0*8$/) sub(/\.[0-9]+$/, "", $1) # sanitizers have one function there
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             else if ($1 ~ /^\.rela?\./ && $2 ~ /^RELA?$/ || $1 ~ /^\.(symtab|strtab|shstrtab|symtab_shndx)$/ && $2 ~ /^(SYM|STR)TAB$/ && !tables[$1]++) $1 = "a table"
+            else if (type !~ /^(PROGBITS|NOBITS|NOTE|X86_64_UNWIND|LLVM_.*|(INIT|FINI)_ARRAY)$/ && (type != "GROUP" || $1 != ".group")) $1 = "of type " type
             else if (flags ~ /X/ && (NF != 10 || flags != "AX" || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
             if (!listed[$1]++) print "section", $1
             next
@@ -89,11 +93,12 @@ list_object() {
             if (!(name in allowed) && name !~ patterns && !fortified && foreign++ < 3) print "undefined", name
             next
         }
-        binding != "LOCAL" && place in code && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
+        binding != "LOCAL" && place in code && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" 2> /dev/null && echo complete))
     [ -n "$complete" ] || too_large
 }
 
 too_large() {
+    limit=time
     end_with "$(said "lab %s has an object file that takes too long to examine (%s)" "$lab" "$source")" \
         "$(say 'a lab has a few functions and small tables')"
 }
@@ -105,11 +110,13 @@ check_sections() {
         case $name in
         .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | "a table" | \
             .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
-        .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
+        .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1 | .fini_array.1) # the address sanitizer's own
             [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
                 "$(say 'do the work in the functions of the lab')" ;;
         "code "*) refuse "$(said 'lab %s has code in a section %s (%s)' "$lab" "${name#code }" "$source")" \
             "$(say 'leave the code of functions in .text, where the compiler puts it')" ;;
+        "of type "*) refuse "$(said 'lab %s has a section of type %s (%s)' "$lab" "${name#of type }" "$source")" \
+            "$(say 'leave tables, and all that is neither code nor data, to the compiler')" ;;
         "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function causes this' "$lab" "$source")" \
             "$(say 'write the nested function beside the others, as a static function')" ;;
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
@@ -222,7 +229,10 @@ hide_all_but_exports() {
         echo "P$name $name" # redirects PMPI_ calls to the recorder
     done > "$object.s"
     for name in "${sections[@]}"; do # also those of functions that are cold, or have a section of their own
-        [[ $name != .text* ]] || arguments+=(--rename-section "$name=balise_labs")
+        [[ ! $name =~ ^\.text[A-Za-z0-9_.]*$ ]] || arguments+=(--rename-section "$name=balise_labs")
     done
-    bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" "$object.raw" "$object" || too_large
+    # What the sanitizers start with the program starts after the filter (runner/main.c), and never ends.
+    arguments+=(--rename-section=.init_array.{00099,1}=lab_starts --remove-section '.fini_array*' --redefine-syms="$object.s")
+    printf '%s\n' "${arguments[@]}" > "$object.messages" # they may be too many for a command
+    bounded objcopy @"$object.messages" "$object.raw" "$object" 2> /dev/null || too_large
 }

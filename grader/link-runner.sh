@@ -63,6 +63,16 @@ variables() {
     sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' | first_three
 }
 
+# writable_bytes OBJECT: the bytes of its variables. `size` counts those of a section as code that has
+# only the flag T.
+writable_bytes() {
+    local bytes=0 size
+    while read -r size; do
+        bytes=$((bytes + 16#$size))
+    done < <(bounded readelf -SW "$1" | awk 'sub(/^ *\[ *[1-9][0-9]*\] /, "") && $(NF - 3) ~ /[WT]/ { print $(NF - 5) }')
+    echo "$bytes"
+}
+
 # labs: fields of grader/labs.mk, one line per lab: number, labs that it builds on, functions. With
 # an argument, also a line "lent": the functions of other labs that this lab may call.
 labs() {
@@ -203,9 +213,8 @@ for object in "$@"; do
                 leave_empty
             fi
             variables < "$out.symbols" > "$out.variables"
-            # Not with sanitizers, whose tables count as variables.
-            [[ $LDFLAGS == *-fsanitize=* ]] || static_bytes=$(bounded size "$object" | awk 'NR == 2 { print $2 + $3 }')
         fi
+        [[ $LDFLAGS == *-fsanitize=* ]] || static_bytes=$((static_bytes + $(writable_bytes "$object"))) # sanitizers have tables
         parts+=("$copy")
         ;;
     *) parts+=("$object") ;;

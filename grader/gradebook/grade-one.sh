@@ -24,6 +24,7 @@ compile() { # LAB
 runner=$area/$number-student objects=$(variable OBJECTS "$lab") judged=(--short-lived ${cases:+--cases "$cases"})
 mkdir -p "$area/student"
 ln -sf "$PWD/$build/runners/idle" "$area/idle"
+ln -sfn "$PWD/common" "$area/common" # for #include "../../common/balise.h", as editors write it
 compile "$lab"
 for own in $labs; do
     compile "$own"

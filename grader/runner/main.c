@@ -302,6 +302,18 @@ static void run_posted_cases(void)
     }
 }
 
+typedef void Start(void);
+extern Start *const __start_lab_starts[] __attribute__((weak)),
+    *const __stop_lab_starts[] __attribute__((weak));
+
+/* With sanitizers, each lab's object has a function that registers its variables. Whatever else a lab
+ * may have put there runs under the filter, too. */
+static void start_sanitizers_of_labs(void)
+{
+    for (Start *const *start = __start_lab_starts; start < __stop_lab_starts; start++)
+        (*start)();
+}
+
 /* Maps the launch's file below the program, where filter.h keeps the pages as they are, at an
  * address that no lab can know. */
 static void attach(const char *path)
@@ -365,6 +377,7 @@ int main(int argc, char **argv)
     send_at_once();
     end_spawning();
     filter_begin(backend_open_all()); /* if the system has no filters, the limits remain */
+    start_sanitizers_of_labs();
     recorder_catch_errors();
     backend_set_threads(1);
     run_posted_cases();

@@ -34,6 +34,8 @@ builds() {
     check "a thread-local variable with an alignment of 16 MB is refused" fails_saying "has 16385 KB of thread-local variables"
     attack 'own[0]++;' 'static _Thread_local volatile char own[1020 << 10];'
     check "thread-local variables of 1020 KB are allowed" test "$status" = 0
+    attack '' '__asm__(".macro many\n.section .text.s\\@,\"ax\"\n.endm\n.rept 6000\nmany\n.endr\n.text");'
+    check "6000 sections are refused within ten seconds" fails_saying "has an object file that takes too long to examine"
     for name in '.section .text.s\\@' '.globl s\\@\ns\\@ = 1'; do
         attack '' "__asm__(\".macro many\n$name\n.endm\n.rept 60000\nmany\n.endr\n.text\");"
         check "60000 sections or symbols are refused" fails_saying "has an object file that takes too long to examine"
@@ -106,7 +108,11 @@ int x = ;'
     attack '' '__asm__(".section .rel.x, \"ax\", %progbits\nnop\n.text");'
     check "code in a section that is named like relocations is refused" fails_saying "has code in a section .rel.x"
     attack '' '__asm__(".section .symtab, \"a\", %4\n.quad 1, 2, 3\n.text");'
-    check "a second symbol table is refused" fails_saying "has a section .symtab"
+    check "a second symbol table is refused" fails_saying "has a section of type RELA"
+    attack '' '__asm__(".section .rodata.s, \"a\", %3\n.asciz \"all_reduce_forward\"\n.section .data.c, \"awo\", %11, .rodata.s\n.quad 0, 0, 0\n.text");'
+    check "a symbol table of any name, in which a lab writes its own symbols, is refused" fails_saying "has a section of type STRTAB"
+    attack '' '__asm__(".section .note.c, \"\", %17\n.long 1\n.text");'
+    check "a group of sections of any name is refused" fails_saying "has a section of type GROUP"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' '#define all_reduce_forward __attribute__((section(".text.gone,\"axe\",@progbits#"))) all_reduce_forward

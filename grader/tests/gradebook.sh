@@ -33,6 +33,10 @@ copy_solution 2
 make --silent hand-in NAME=" Zoë d'Été-天 " OUT="zoë.tar.gz" > out 2>&1
 check "hand-in lists the labs that were not started" grep -qE '^   3 .* not started$' out
 check "hand-in lists a started lab" grep -qE '^   2 .* bytes$' out
+cp -r labs with-helper
+echo '#include "helper.h"' | tee with-helper/02-colwise-linear/helper.h >> with-helper/02-colwise-linear/colwise-linear.c
+build/hand-in --name x --labs with-helper --out helper.tar.gz > helper.out 2>&1
+check "hand-in names a header that is not handed in" grep -q 'helper.h is not handed in, so the lab will not build' helper.out
 check "hand-in says which lab has no file" grep -qE '^   9 .* no file$' out
 check "the archive has labs/NN-slug/FILE.c and a manifest" \
     [ "$(tar tzf zoë.tar.gz | grep -c '^labs/[0-9][0-9]-[a-z0-9-]*/[a-z0-9-]*\.c$') $(tar tzf zoë.tar.gz | tail -1)" = "$(find labs -name '*.c' -printf x | wc -c) manifest.json" ]

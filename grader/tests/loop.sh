@@ -264,4 +264,13 @@ rm "${two%/*}/.#${two##*/}"
 check "Ctrl-C ends watch, and make prints no error" eval "[ ! -e /proc/$watcher ] && ! grep -qF 'make: ***' watched"
 mv "$two" "$two.away"
 check "watching a missing file is one error" one_error "there is no $two" make --silent watch LAB=2
+# A build that a limit ends, as on a laptop that sleeps: the next grade tries again.
+copy_solution 1
+echo "/* later */" >> "$(lab_file 1)"
+mkdir stuck && printf '#!/bin/sh\nsleep 30\n' > stuck/readelf && chmod +x stuck/readelf
+COMPILE_SECONDS=1 PATH=$PWD/stuck:$PATH run make --silent grade LAB=1
+check "a time limit is said to be the reason" says "takes too long to examine"
+rm -r stuck
+run make --silent grade LAB=1
+check "after a time limit, the next grade compiles the lab again" says "Score: 9/9"
 finish

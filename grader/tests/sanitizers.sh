@@ -66,9 +66,14 @@ for kind in constructor destructor; do # with the priority of the sanitizers' ow
     copy_solution 6
     printf '#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"\n__attribute__((%s(99))) static void own(void) { static volatile int runs; runs++; }\n' "$kind" >> "$(lab_file 6)"
     grade LAB=6 SAN=1
-    check "a $kind is refused with sanitizers, too" fails_saying "has a constructor or a destructor: "
+    check "a $kind is refused with sanitizers, too" fails_saying "constructors, destructors and the like"
 done
 
+copy_solution 6
+sed -i 's/^#include "balise.h"/&\n#include <stdio.h>\nstatic void own(void)\n{\n}\nstatic void (*entry)(void) __attribute__((section(".init_array.00099"))) = own;/' "$(lab_file 6)"
+sed -i 's/^    x = duplication(x, mesh);/    int rank = mesh->tp_rank;\n    if (rank + 1 < rank)\n        printf("%p", (void *)\&entry);\n&/' "$(lab_file 6)"
+grade LAB=6 SAN=1
+check "a constructor that only sanitizers keep is refused" fails_saying "has a section .init_array: "
 copy_solution 6
 grade LAB=6 SAN=1
 check "a right lab has full marks with sanitizers, without reports about MPI itself" scores 10/10
@@ -76,7 +81,7 @@ check "grading with sanitizers leaves the other runners alone" [ ! -e build/runn
 
 # clang's objects have sections of their own. Builds only a lab's object, not the kit.
 clang_compiles() {
-    make --silent CC=clang BUILD=build/clang "$@" build/clang/labs/solution/1.o build/clang/labs/solution/11.o > out 2>&1
+    make --silent CC=clang BUILD=build/clang "$@" build/clang/labs/solution/{1,6,11}.o > out 2>&1
 }
 if clang --version > /dev/null 2>&1; then
     check "a right lab may be compiled with clang" clang_compiles
