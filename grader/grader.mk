@@ -222,9 +222,14 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 .PHONY: trace tape report measure
 trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
-# With CLUSTER=, trace and report also replay the case's step at the pace of a cluster.
+# With CLUSTER=, trace and report also replay the case's step at the pace of a cluster, for a model
+# whose work on one rank follows from a dry run.
 ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
     common/bench/clusters.py) &&
+.PHONY: serial-dry-run
+trace report: $(if $(CLUSTER),serial-dry-run)
+serial-dry-run:
+	$(MAKE) STACK=serial UPTO= $(BUILD)/stacks/serial-0/check
 judge_on_cluster = $(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) $(if $(CLUSTER),--cluster "$$cluster")
 trace:
 	$(RELEASE)

@@ -18,11 +18,11 @@ import recorded
 from formulas import STATE, WIDTH, cost, dry, pace
 import clusters  # formulas.py has put its folder on the path
 
-SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
+SMALL = cost.Model(2, 128, 4, 64, 8, 968)  # the model that the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
 CLUSTER, RANKS, BATCH, SEQ = "dgx-h100", 64, 512, 512
-GPT3 = cost.Model(96, 12288, 96, 2048, 1536, 51200)  # arXiv:2005.14165, table 2.1; the vocabulary as in arXiv:2104.04473
-GPT2, GPT2_RANKS = cost.Model(12, 768, 12, 1024, 8, 50257), 8  # the smallest GPT-2, as in the text of lab 21
+GPT3 = cost.Model(96, 12288, 96, 2048, 1, 51200, "gpt2")  # arXiv:2005.14165, table 2.1; the vocabulary as in arXiv:2104.04473
+GPT2, GPT2_RANKS = cost.Model(12, 768, 12, 1024, 8, 50257, "gpt2"), 8  # the smallest GPT-2, as in the text of lab 21
 GRID_BATCH = 64  # of BERT-Large on the grid of matrices.py
 # Megabytes of activations on each stage, as make train prints them: the runs of lab 13's text with 20 steps.
 ALIVE = {"gpipe": (18.5, 18.5, 18.0), "1f1b": (10.5, 8.3, 4.5)}
@@ -43,20 +43,20 @@ def of_preset(name, model):
     hidden, tokens = model.hidden, model.batch * model.seq
     found = {"L": model.layers, "H": hidden, "A": model.heads, "D": hidden // model.heads, "F": 4 * hidden, "V": grouped(model.vocabulary),
              "B": model.batch, "S": model.seq, "tokens": grouped(tokens),
-             "P": f"{model.parameters(1) / 1e6:.1f}", "embedding": f"{model.vocabulary * hidden / 1e6:.1f}",
+             "P": f"{dry.parameters(model) / 1e6:.1f}", "embedding": f"{model.vocabulary * hidden / 1e6:.1f}",
              "block": short(12 * hidden ** 2 / 1e6), "norms": short(4 * model.layers * hidden / 1e3),
-             "blocks": f"{12 * model.layers * hidden ** 2 / 1e6:.1f}", "gflop": grouped(sum(model.work()) / 1e9),
-             "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}",
+             "blocks": f"{12 * model.layers * hidden ** 2 / 1e6:.1f}", "gflop": grouped(dry.useful(model) / 1e9),
+             "state.GB": f"{STATE * dry.parameters(model) / 1e9:.2f}",
              "equal": grouped(round(formulas.equal_at(model), -2))}
     for tp in (1, 2, 4, 8):
         if model.heads % tp:
             continue
-        state, held = STATE * model.parameters(tp), formulas.memory(model, tp)
+        state, held = STATE * dry.parameters(model, tp), formulas.memory(model, tp)
         sent = formulas.sent_over_tp(model, tp, 1)
-        found.update({f"P.{tp}": f"{model.parameters(tp) / 1e6:.1f}", f"state.{tp}": f"{state / 1e9:.2f}",
-                      f"weights.{tp}": f"{WIDTH * model.parameters(tp) / 1e9:.2f}",
+        found.update({f"P.{tp}": f"{dry.parameters(model, tp) / 1e6:.1f}", f"state.{tp}": f"{state / 1e9:.2f}",
+                      f"weights.{tp}": f"{WIDTH * dry.parameters(model, tp) / 1e9:.2f}",
                       f"rest.{tp}": f"{(held - state) / 1e9:.2f}", f"memory.{tp}": f"{held / 1e9:.2f}",
-                      f"gflop.{tp}": grouped(sum(model.work()) / tp / 1e9),
+                      f"gflop.{tp}": grouped(dry.useful(model) / tp / 1e9),
                       f"sent.{tp}": grouped(sent / 1e6), f"sent.rank.{tp}": grouped(sent / tp / 1e6),
                       f"kept.whole.{tp}": f"{100 * whole_activations(model) / formulas.activations(model, 1):.1f}",
                       f"kept.cut.{tp}": f"{100 * (formulas.activations(model, tp) - whole_activations(model)) / formulas.activations(model, 1):.1f}",
@@ -98,7 +98,7 @@ def of_sync_points():
 
 def of_layouts():
     found = {"small.L": SMALL.layers, "small.H": SMALL.hidden, "small.B": SMALL.batch, "small.S": SMALL.seq, "small.V": SMALL.vocabulary,
-             "small.P": short(SMALL.parameters(1) / 1e6), "small.tokens": SMALL.batch * SMALL.seq,
+             "small.P": short(dry.parameters(SMALL) / 1e6), "small.tokens": SMALL.batch * SMALL.seq,
              "small.equal": grouped(round(formulas.equal_at(SMALL), -1))}
     for tp, dp in SMALL_LAYOUTS:
         parts = [formulas.sent_over_tp(SMALL, tp, dp) / 1e6, formulas.sent_over_dp(SMALL, tp, dp) / 1e6]
@@ -136,12 +136,12 @@ def of_clusters():
 
 def of_pipelines():
     base, cluster = formulas.preset("base"), clusters.read(CLUSTER)[1]
-    found = {"gpt.L": GPT3.layers, "gpt.H": grouped(GPT3.hidden), "gpt.P": grouped(GPT3.parameters(1) / 1e9), "gpt.most": grouped(cluster.memory / 1e9),
+    found = {"gpt.L": GPT3.layers, "gpt.H": grouped(GPT3.hidden), "gpt.P": grouped(dry.parameters(GPT3) / 1e9), "gpt.most": grouped(cluster.memory / 1e9),
              "gpt.tp": cluster.node, "cross.pp": 4, "cross.tensor": grouped(formulas.sent_over_tp(base, 4, 1) / 1e6),
              "cross.stages": grouped(formulas.sent_over_pp(base, 1, 1, 4) / 1e6), "bubble.p": BUBBLE_STAGES,
              "alive.p": matrices.STAGES, "alive.m": ALIVE_MICRO}
     for pp in (1, 2, 4, 8):
-        found[f"gpt.{pp}"] = grouped(STATE * GPT3.parameters(cluster.node, pp) / 1e9)
+        found[f"gpt.{pp}"] = grouped(STATE * dry.parameters(GPT3, cluster.node, 1, pp) / 1e9)
     for m in BUBBLE_MICROS:
         found[f"bubble.{m}"] = f"{100 * (BUBBLE_STAGES - 1) / (m + BUBBLE_STAGES - 1):.0f}"
     for name, held in ALIVE.items():
@@ -167,7 +167,7 @@ def of_vocabulary():
 def of_averages(large):
     """Averages of a model's weights between sites that a slow link connects."""
     places, seconds, gigabits = 4, 2, 1
-    sent = WIDTH * 2 * (places - 1) / places * large.parameters(1)
+    sent = WIDTH * 2 * (places - 1) / places * dry.parameters(large)
     found = {"average.n": places, "average.step": seconds, "average.line": gigabits, "average.GB": f"{sent / 1e9:.1f}"}
     for name, every in (("1", 1), ("few", 8), ("many", 64)):
         average = 8 * sent / (gigabits * 1e9) / every
@@ -180,10 +180,10 @@ def of_sharded_optimiser(large):
     rest includes the weights in single precision. The paper's example: arXiv:1910.02054, figure 1."""
     stays, half_stays, paper, gpus = 2 * WIDTH, WIDTH, 7.5, 64
     found = {"zero.stays": stays, "zero.divided": STATE - stays, "zero.half.stays": half_stays, "zero.half.divided": STATE - half_stays,
-             "zero.plain": f"{STATE * large.parameters(1) / 1e9:.2f}", "zero.paper.P": paper, "zero.paper.dp": gpus,
+             "zero.plain": f"{STATE * dry.parameters(large) / 1e9:.2f}", "zero.paper.P": paper, "zero.paper.dp": gpus,
              "zero.paper.plain": f"{STATE * paper:.0f}", "zero.paper.GB": f"{(half_stays + (STATE - half_stays) / gpus) * paper:.1f}"}
     for dp in (1, 2, 4, 8):
-        found.update({f"zero.{dp}": dp, f"zero.GB.{dp}": f"{(stays + (STATE - stays) / dp) * large.parameters(1) / 1e9:.2f}"})
+        found.update({f"zero.{dp}": dp, f"zero.GB.{dp}": f"{(stays + (STATE - stays) / dp) * dry.parameters(large) / 1e9:.2f}"})
     return found
 
 
@@ -249,7 +249,7 @@ def of_formats(large):
 def of_checkpoints(large):
     """A checkpoint has the weights and AdamW's two moments. How often to write one: J. W. Young, CACM 17(9), 1974."""
     seconds, hours = 30, 24  # to write one; between failures
-    return {"save.GB": f"{3 * WIDTH * large.parameters(1) / 1e9:.1f}", "save.P": f"{large.parameters(1) / 1e6:.0f}", "save.seconds": seconds, "save.hours": hours,
+    return {"save.GB": f"{3 * WIDTH * dry.parameters(large) / 1e9:.1f}", "save.P": f"{dry.parameters(large) / 1e6:.0f}", "save.seconds": seconds, "save.hours": hours,
             "save.minutes": f"{math.sqrt(2 * seconds * hours * 3600) / 60:.0f}"}
 
 

@@ -1,6 +1,6 @@
 """The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times come from common/bench (cost.py, pace.py), and memory from make check (dry.py);
+Times come from common/bench (pace.py), and sizes, operations and memory from make check (dry.py);
 traffic is the budget in grader/labs, which the grader enforces.
 """
 import functools
@@ -47,7 +47,7 @@ def both(lab, **letters):
 
 def preset(name, seq=128, batch=8):
     layers, hidden, heads = PRESETS[name]
-    return cost.Model(layers, hidden, heads, seq, batch, VOCABULARY, classifies=True)
+    return cost.Model(layers, hidden, heads, seq, batch, VOCABULARY)
 
 
 def letters_of(model, tp, dp):
@@ -68,7 +68,7 @@ def sent_over_tp(model, tp, dp, stage=11):
 
 def sent_over_dp(model, tp, dp):
     """The bytes that a training step sends over dp: each dp group sums what its ranks hold."""
-    return WIDTH * tp * budget(11, "BACKWARD", n=dp, N=model.reduced(tp))
+    return WIDTH * tp * budget(11, "BACKWARD", n=dp, N=dry.summed(model, tp))
 
 
 def sent_over_pp(model, tp, dp, pp):
@@ -87,7 +87,7 @@ def kept(model, tp):
     of attention and the inner layer before GELU, which are in 16 bits with AMP=bf16; two numbers per row
     of scores; and one bit per number of the inner layer for dropout."""
     read_next = (4 if model.rounds else 8) * model.hidden
-    return 2 * model.whole(tp) * model.hidden + (read_next + model.hidden / 8 + 2 * model.heads) / tp
+    return 2 * model.hidden / (tp if model.sequence_parallel else 1) + (read_next + model.hidden / 8 + 2 * model.heads) / tp
 
 
 def activations(model, tp):
@@ -100,4 +100,4 @@ def equal_at(model):
     parameter."""
     letters = {**letters_of(model, 2, 1), "B": 1, "S": 1}
     a_position = (model.layers * both(7, **letters) + both(3, **letters)) / model.hidden
-    return 2 * model.parameters(1) / (a_position * model.hidden)
+    return 2 * dry.parameters(model) / (a_position * model.hidden)

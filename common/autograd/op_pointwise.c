@@ -184,5 +184,6 @@ void scale(Tensor *x, float factor)
 {
     must_exist("scale", x);
     begin_change(x);
-    kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
+    if (factor != 1) /* for example, the mean over one replica */
+        kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
 }

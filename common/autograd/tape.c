@@ -214,7 +214,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
                      Tensor *output, int inputs, Tensor *const *input)
 {
     bool wanted = false;
-    span_end(name, false);
+    span_end(name, tape->call && tape->recording); /* in recompute_backward()? */
     if (tape_observer()->between)
         tape_observer()->between(tape->mesh);
     for (int i = 0; i < inputs; i++)

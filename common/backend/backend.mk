@@ -52,14 +52,9 @@ $(BUILD)/emulated/%.o: %.cc
 # For make check: kernels that only count, and exchanges that send nothing.
 $(BUILD)/libbalise-dry.a: $(WITHOUT_NCCL) $(DRY_OBJECTS)
 $(call float,common/backend/dry/kernels.c): $(BUILD)/generated/dry_kernels.h
-$(BUILD)/generated/dry_kernels.h: common/backend/backend.h common/backend/attention.h common/backend/backend.mk
+$(BUILD)/generated/dry_kernels.h: common/backend/dry/kernels.awk common/backend/backend.h common/backend/attention.h
 	mkdir -p $(@D)
-	awk '/^void kernel_/ { text = ""; on = 1 } on { sub(/ *\/\*.*/, ""); text = text $$0 "\n" } \
-	    on && /;/ { body = text ~ /attention_forward/ ? "attention(shape, 2);" : \
-	        text ~ /attention_backward/ ? "attention(shape, 4);" : \
-	        text ~ /int64_t rows, int64_t in, int64_t out/ ? "linear(rows, in, out);" : ""; \
-	        sub(/;\n/, "\n{" body "}\n", text); printf "%s", text; on = 0 }' \
-	    common/backend/backend.h common/backend/attention.h > $@
+	awk -f common/backend/dry/kernels.awk common/backend/backend.h common/backend/attention.h > $@
 
 $(BUILD)/libbalise-cuda.a: $(ON_HOST) $(call by_nvcc,$(GPU_SOURCES))
 $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(NCCL_SOURCES))

@@ -15,7 +15,6 @@ import os
 
 import cost
 import dry
-import language_cost
 import pace
 from rows import _, either, give_up, number, paragraph, refuse, table, whole_number, why_invalid
 
@@ -33,13 +32,13 @@ def kind_asked_for(name, languages):
 
     @param languages whether the caller can use language models"""
     task = os.environ.get("TASK") or ""
-    if task and (task != "mlm" or name in language_cost.AUTHORS):
+    if task and (task != "mlm" or name in cost.AUTHORS):
         give_up((_("there is no TASK={task} of MODEL={model}") if name else _("there is no TASK={task}")).format(task=task, model=name),
                 _("TASK=mlm pretrains the BERT: without MODEL, or with base or large"))
-    if name and name not in PRESETS and not (languages and name in language_cost.AUTHORS):
+    if name and name not in PRESETS and not (languages and name in cost.AUTHORS):
         give_up(_("there is no prediction for MODEL={model}").format(model=name),
-                either("MODEL", (*PRESETS, *(language_cost.AUTHORS if languages else ()))) + _(", or LAYERS= HIDDEN_DIM= HEADS="))
-    return "mlm" if task else name if name in language_cost.AUTHORS else None
+                either("MODEL", (*PRESETS, *(cost.AUTHORS if languages else ()))) + _(", or LAYERS= HIDDEN_DIM= HEADS="))
+    return "mlm" if task else name if name in cost.AUTHORS else None
 
 
 def flag(name, hint):
@@ -70,11 +69,10 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
     and AVERAGE mean the same as for make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
-    layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
+    layers, hidden, heads = PRESETS.get(name, cost.LLAMA[:3] if kind == "llama" else usual)
     sizes = [whole_number(*one) for one in (("LAYERS", layers), ("HIDDEN_DIM", hidden), ("HEADS", heads),
-                                            ("SEQ", language_cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
-    model = (language_cost.LanguageModel(*sizes, language_cost.AUTHORS[kind][1], leaves_out=leaves_out, kind=kind) if kind
-             else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
+                                            ("SEQ", cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
+    model = cost.Model(*sizes, cost.AUTHORS[kind][1] if kind else cost.VOCABULARY, kind or "bert", leaves_out=leaves_out)
     take_settings(model, name, kind)
     if model.hidden % model.heads:
         give_up(_("HIDDEN_DIM={hidden} is not divisible by HEADS={heads}").format(hidden=model.hidden, heads=model.heads), _("choose HIDDEN_DIM as a multiple of HEADS"))
@@ -153,7 +151,8 @@ def model_of(sizes, published, dp):
     """The paper's language model if `published`; otherwise the kit's classifier with the same
     layers."""
     _, _, layers, hidden, heads = sizes
-    return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, recompute="block" if published else "", classifies=not published, leaves_out=False)
+    return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, "gpt2" if published else "bert", recompute="block" if published else "",
+                      leaves_out=False, published=published)
 
 
 def weak_scaling(described, cluster):
@@ -200,9 +199,10 @@ def show_weak_scaling(described, cluster):
 def main():
     name, model = os.environ["CLUSTER"], model_asked_for(PRESETS["base"], leaves_out=True)
     _, cluster = read(name)
+    dry.STACK = "serial", 0  # a handout has no solutions
     parts = pace.step(cluster, model, 1, 1)
     print(cluster.node, cluster.near.latency, cluster.near.bandwidth, cluster.far.latency, cluster.far.bandwidth / cluster.node,
-          parts["compute"] + parts["element-wise"], model.batch * model.seq * model.hidden * cluster.width, model.reduced(1) * cluster.width,
+          parts["compute"] + parts["element-wise"], model.batch * model.seq * model.hidden * cluster.width, (dry.parameters(model) - model.idle(1)) * cluster.width,
           f"{os.path.basename(name)}, {sizes_text(model)}")
 
 

@@ -27,11 +27,9 @@ import steps
 import stories
 import turns
 from clusters import show_parts
-from language_cost import LanguageModel
 from rows import _, either, give_up, number, paragraph, refuse, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
-FP32 = 4  # bytes of a number that make check counts
 TURNS = 2  # how many times a rate or a layout is measured
 # These (tp, dp, pp) also run, as far as they fit; their times stand beside the predictions.
 MEASURED = {(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (4, 1, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2)}
@@ -82,9 +80,9 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)
     data = f"{build}/bench-data"
-    named_so, read = stories.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
+    named_so, read = stories.options(data, model.kind) if model.kind in cost.AUTHORS else ((), steps.data_in(data))
     more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro, "--schedule", schedule(),
-            *steps.options_of(dataclasses.replace(model, average=min(model.average, 2)), dp))
+            *dataclasses.replace(model, average=min(model.average, 2)).options(dp))
 
     def once(*profile, **environment):
         return steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
@@ -201,9 +199,9 @@ def show_layouts(model, ranks, layouts, cluster_for):
     for layout in layouts:
         cluster = cluster_for(ranks)
         parts, held = pace.step(cluster, model, *layout, schedule()), dry.memory(cluster, model, *layout, schedule())
-        whole, sent = sum(parts.values()), cluster.width / FP32 * dry.sent(model, *layout, schedule())
+        whole, sent = sum(parts.values()), cluster.width / dry.FP32 * dry.sent(model, *layout, schedule())
         lines.append((held > cluster.memory, whole, layout, parts, [
-            number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9),
+            number(1e3 * whole), number(model.batch * model.seq / whole), number(dry.useful(model) / whole / ranks / 1e9),
             number(sent / 1e6), number(held / 1e6), "*" if held > cluster.memory else ""]))
     lines.sort(key=lambda line: line[:3])
     shown = lines[:SHOWN]
@@ -256,9 +254,9 @@ def main():
     schedule()
     if (os.environ.get("WEAK") or "1") != "1":
         refuse("WEAK", os.environ["WEAK"], "WEAK=1 CLUSTER=dgx-2h")
-    if os.environ.get("WEAK") and isinstance(model, LanguageModel):
+    if os.environ.get("WEAK") and model.kind in cost.AUTHORS:
         give_up(_("WEAK=1 predicts only the models of Megatron-LM's paper"), _("leave out WEAK, or MODEL and TASK"))
-    paragraph("model", f"{clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
+    paragraph("model", f"{clusters.sizes_text(model)}, {dry.parameters(model) / 1e6:.1f} M parameters")
     layouts = [] if os.environ.get("WEAK") else layouts_of(model, ranks)  # before anything is measured
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks, layouts)

@@ -65,7 +65,7 @@ def pipeline(here):
     versions = peers.with_module(here.pythons, "torch.distributed.pipelining", "pipelines came with 2.5")
     shapes, cases = pipelines(here, versions)
     found = take_turns({ALONE: {KIT: functools.partial(train, here, PIPELINE, "--profile", 1)}, **cases}, here.rounds)
-    model = cost.Model(*PIPELINE[:-1], steps.VOCABULARY, classifies=True)
+    model = cost.Model(*PIPELINE[:-1], steps.VOCABULARY)
     cluster = rates_in(model, found.pop(ALONE)[KIT])
     rows = rows_of(found, step("pipeline"), lambda name, who: aims.PIPELINE_SPEED)
     for (name, who), row in rows.items():
@@ -95,8 +95,7 @@ SIZES = {"SEQ": (64, 128, 256, 512, 1024), "HIDDEN_DIM": (64, 128, 256, 512), "L
 
 def model_of(**sizes):
     sizes = {**BASE, **sizes}
-    return cost.Model(sizes["LAYERS"], sizes["HIDDEN_DIM"], sizes["HIDDEN_DIM"] // HEAD_SIZE, sizes["SEQ"], sizes["BATCH_SIZE"],
-                      steps.VOCABULARY, classifies=True)
+    return cost.Model(sizes["LAYERS"], sizes["HIDDEN_DIM"], sizes["HIDDEN_DIM"] // HEAD_SIZE, sizes["SEQ"], sizes["BATCH_SIZE"], steps.VOCABULARY)
 
 
 def powers(points, values):
@@ -145,7 +144,7 @@ WORDS = 968
 
 def sent_on_paper(tp, dp, batch):
     """The bytes that a step sends over tp and over dp, summed over the ranks."""
-    model = cost.Model(*SENT, batch, WORDS, classifies=True)
+    model = cost.Model(*SENT, batch, WORDS)
     rank = dry.stages(model, tp, dp)[0]
     return [tp * dp * rank[f"comm_bytes_{over}"] for over in ("tp", "dp")]
 
@@ -196,7 +195,7 @@ def available():
 
 def one_step(here, model, *more):
     """The arguments of steps.command() for a step of this model, without an evaluation."""
-    return (here.build, here.work, TP * DP, TP, 1, (*model.sizes(), 1), *steps.data_in(here.work), *steps.options_of(model, DP), *more)
+    return (here.build, here.work, TP * DP, TP, 1, (*model.sizes(), 1), *steps.data_in(here.work), *model.options(DP), *more)
 
 
 def fits(here, model, mem):
@@ -223,7 +222,7 @@ def memory(here):
     what, *sizes = model_whose_memory(here.part)
     found = []
     for name, fields in SAVING.items():
-        model = cost.Model(*sizes, steps.VOCABULARY, classifies=True, **fields)
+        model = cost.Model(*sizes, steps.VOCABULARY, **fields)
         predicted = dry.memory(pace.UNIT, model, TP, DP)
         if TP * DP * predicted > available():
             print(f"memory    no row for {name}: {TP * DP} ranks need {number(TP * DP * predicted / 1e6)} MB, and {number(available() / 1e6)} are available")

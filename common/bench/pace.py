@@ -1,5 +1,5 @@
-"""How fast a machine does what a training step needs (cost.py): the rates of a rank, the seconds of
-its work and of its exchanges, and the schedule of a pipeline.
+"""How fast a machine does what a training step takes on a rank (dry.py): the rates of a rank, the
+seconds of its work and of its exchanges, and the schedule of a pipeline.
 
 A collective takes the time of a ring or of a tree, whichever is faster, from the latency and
 bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). A pipeline's time is the longest path
@@ -8,6 +8,8 @@ message for this pass. The message leaves when both stages have made their call.
 """
 import math
 from dataclasses import dataclass, field
+
+import dry
 
 
 @dataclass
@@ -81,13 +83,18 @@ def link_of_tp(cluster, tp, ranks):
     return Link(cluster.far.latency, min(cluster.near.bandwidth, cluster.far.bandwidth / groups))
 
 
-def by_parts(link, ranks, size):
-    return reduce_scatter(link, ranks, size) + all_gather(link, ranks, size)
+COLLECTIVES = {"all_reduce": all_reduce, "all_gather": all_gather, "reduce_scatter": reduce_scatter}
 
 
-def over_replicas(cluster, tp, dp, size, exchange=all_reduce):
-    """A sum over the replicas: first within a node, then among nodes. All groups of a node share
-    its uplink."""
+def size_of(operation, ranks, sent):
+    """The bytes of a collective's tensor, from those that a rank sends."""
+    return sent / (ranks - 1) * ranks / (2 if operation == "all_reduce" else 1)
+
+
+def over_replicas(cluster, tp, dp, operation, sent):
+    """The seconds of a collective over the replicas in which a rank sends so many bytes: first within
+    a node, then among nodes. All groups of a node share its uplink."""
+    size, exchange = size_of(operation, dp, sent), COLLECTIVES[operation]
     inside = max(1, min(dp, cluster.node // tp))
     outside = math.ceil(dp / inside)
     share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
@@ -114,56 +121,57 @@ class StageSeconds:
         return self.over_dp + self.optimiser
 
 
-def divided(seconds, forward):
-    """The seconds of the forward and the backward passes, given the share of the forward passes."""
-    return [seconds * forward, seconds * (1 - forward)]
+def work_of(model, rank, tp, pp):
+    """{kind of work: what the forward and the backward passes of a stage take}, from the dry run of a
+    rank: operations of products and of attention; bytes of the others; and the exchanges over each
+    axis, as (span, operation, calls, bytes sent)."""
+    found = {kind: [0.0, 0.0] for kind in ("GEMM", "moves", "attention", "on x", "on parts", "optimiser", "communication")}
+    exchanges = {"tp": ([], []), "dp": ([], []), "pp": ([], [])}
+    # Of the last block of a classifier, the backward pass computes no more than the gradients of keys
+    # and values: a third of a forward pass's products.
+    left_out = {"GEMM": 5 / 3, "moves": 5 / 3, "attention": 2} if model.skips() and rank["stage"] == pp - 1 else {}
+    blocks = blocks_of(rank)
+    for what, backward, multiply_adds, moved, *sent in rank["work"]:
+        kind = dry.kind_of(what)
+        moved = 0 if model.published and what == "add_bias" else moved
+        takes = {"GEMM": {"GEMM": 2 * multiply_adds, "moves": moved}, "attention": {"attention": 2 * multiply_adds * model.seen()},
+                 "element-wise": {"on parts" if what in dry.ON_PARTS else "on x": moved}}.get(kind, {kind: moved})
+        for one, much in takes.items():
+            if one in found:
+                found[one][backward] += much
+                found[one][True] -= 0 if backward else left_out.get(one, 0) * much / blocks
+        for axis, *exchange in sent:
+            exchanges[axis][backward].append((what, *exchange))
+    # It reads and writes a weight and two means, and reads the gradient; without them, only the weight.
+    if rank["stage"] == 0 and not model.zero:
+        found["optimiser"][False] -= 4 * dry.FP32 * model.idle(tp)
+    return found, exchanges
 
 
-def over_replicas_of(cluster, model, tp, dp, pp, stage, backward):
-    """The seconds of a stage's sums over the replicas that its `backward` seconds do not hide, and
-    of reading and writing memory for them."""
-    every = model.average or 1
-    exchange = by_parts if model.zero else all_reduce
-    reduction = over_replicas(cluster, tp, dp, every * model.summed(tp, pp, stage) * cluster.width, exchange) / every
-    hidden = 0.0 if model.zero or model.average else min(cluster.hides * backward, reduction * (1 - 1 / max(model.blocks_of(pp, stage), 1)))
-    return reduction - hidden + model.beside_sums(tp, dp, pp, stage) * cluster.width / cluster.optimiser
+def blocks_of(rank):
+    begin, end = rank["blocks"]
+    return end - begin
 
 
-def over_tp_of(cluster, model, tp, dp, pp, stage, micro):
-    """The seconds of a stage's exchanges over tp, in the forward passes and in the backward passes
-    of its blocks, and at the ends of the model."""
-    tokens, layers = model.batch / dp * model.seq, model.blocks_of(pp, stage)
-    link, block, sums = link_of_tp(cluster, tp, tp * dp * pp), tokens * model.hidden * cluster.width, model.sums()
-    # The kit gathers the result of its embedding. A language model splits its embedding and its
-    # head by vocabulary, with an all-reduce each.
-    first = all_gather(link, tp, block) if model.classifies else all_reduce(link, tp, block)
-    last = (0.0 if model.classifies else all_reduce(link, tp, block)) + model.loss_sums * all_reduce(link, tp, tokens * cluster.width)
-    ends = (first if stage == 0 else 0.0) + (last if stage == pp - 1 else 0.0)
-    if not model.sequence_parallel:
-        blocks = layers * sums * micro * all_reduce(link, tp, block / micro)
-    else:
-        ends += ((stage == 0) + (stage == pp - 1)) * all_gather(link, tp, block) + all_reduce(link, tp, model.norms(pp, stage) * cluster.width)
-        # The two gathers that the backward pass repeats have no reduce-scatter.
-        blocks = layers * micro * ((sums + 1) * all_gather(link, tp, block / micro) + (sums - 1) * reduce_scatter(link, tp, block / micro))
-    forward, backward = divided(blocks, 2 / sums)
-    return [forward + ends / 2, backward + ends / 2]
-
-
-def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
+def stage_seconds(cluster, model, rank, tp, dp, pp):
     """The StageSeconds of a rank of this stage."""
-    tokens, passes = model.batch / dp * model.seq, model.passes()[0]
-    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp, stage), (cluster.gemm, cluster.attention)))
-    moved = micro * model.moved(tp, pp, stage, tokens / micro) * cluster.width / cluster.moves
-    rates = cluster.stream, cluster.activation or cluster.stream
-    stream = sum(tokens * numbers * cluster.width / rate for numbers, rate in zip(model.streamed(tp, pp, stage), rates))
-    stepped, idle = model.stepped(tp, dp, pp, stage)
-    # The optimiser's step reads everything, and writes all but the gradient.
-    bytes_moved = (2 * cluster.state - cluster.width) * stepped + 3 * cluster.width * idle
-    compute = divided(gemm + moved + attention, model.blocks_of(pp, stage) / model.products(pp, stage)[0])
-    # A forward pass draws dropout's mask and computes GELU: twice the work of a backward pass.
-    stream = divided(stream, 2 / passes)
-    return StageSeconds(compute, stream, over_tp_of(cluster, model, tp, dp, pp, stage, micro), bytes_moved / cluster.optimiser,
-                        over_replicas_of(cluster, model, tp, dp, pp, stage, compute[1] + stream[1]))
+    work, exchanges = work_of(model, rank, tp, pp)
+    share = cluster.width / dry.FP32
+    rates = {"GEMM": cluster.gemm, "moves": cluster.moves / share, "attention": cluster.attention, "on x": cluster.stream / share,
+             "on parts": (cluster.activation or cluster.stream) / share}
+    compute, stream = ([sum(work[kind][backward] / rates[kind] for kind in kinds) for backward in (False, True)]
+                       for kinds in (("GEMM", "moves", "attention"), ("on x", "on parts")))
+    link = link_of_tp(cluster, tp, tp * dp * pp)
+    over_tp = [sum(calls * COLLECTIVES[operation](link, tp, size_of(operation, tp, share * sent / calls)) for _, operation, calls, sent in one)
+               for one in exchanges["tp"]]
+    sums = [exchange for one in exchanges["dp"] for exchange in one]
+    if model.published and sums:
+        sums = [("", "all_reduce", 1, sum(sent for *_, sent in sums))]
+    reduction = sum(calls * over_replicas(cluster, tp, dp, operation, share * sent / calls) for _, operation, calls, sent in sums)
+    hidden = 0.0 if model.zero or model.average else min(cluster.hides * (compute[1] + stream[1]), reduction * (1 - 1 / max(blocks_of(rank), 1)))
+    # The kit's step of AdamW moves 28 bytes per parameter. A copy in 16 bits is written, too.
+    optimiser = sum(work["optimiser"]) * (2 * cluster.state - cluster.width) / 28
+    return StageSeconds(compute, stream, over_tp, optimiser / cluster.optimiser, reduction - hidden + sum(work["communication"]) * share / cluster.optimiser)
 
 
 def order(pp, micro, stage, schedule="1f1b"):
@@ -206,25 +214,28 @@ def longest(stages, micro, between, schedule):
     return max((end - begin + one.after(), stage) for stage, ((begin, end), one) in enumerate(zip(times, stages)))
 
 
-def message_seconds(cluster, model, tp, dp, micro):
-    """Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
-    otherwise all ranks of a node share its uplink."""
+def message_seconds(cluster, exchanges, tp, dp):
+    """The seconds of a message between two stages, and of the exchange of tied parameters. Stages are
+    the outermost dimension. If two neighbours fit in a node, messages stay within it; otherwise all
+    ranks of a node share its uplink."""
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
-    tokens = model.batch / dp * model.seq
-    return message(border, model.whole(tp) * tokens * model.hidden * cluster.width / micro), border
+    share = cluster.width / dry.FP32
+    sends = {is_between: [message(border, share * sent / calls) for one in exchanges["pp"] for what, operation, calls, sent in one
+                          if operation == "send" and (what == dry.SENDS) == is_between] for is_between in (True, False)}
+    return max(sends[True], default=0.0), 2 * sum(sends[False])
 
 
 def step(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
     """The seconds of a step, by kind of work, on a rank of the stage that decides them. In the
     bubble, it waits for the other stages. If there are more ranks than cores, the ranks share the
     cores, except while they wait."""
-    stages = [stage_seconds(cluster, model, tp, dp, pp, stage, micro) for stage in range(pp)]
-    between, border = message_seconds(cluster, model, tp, dp, micro)
+    ranks = dry.stages(model, tp, dp, pp, micro, schedule)
+    stages = [stage_seconds(cluster, model, rank, tp, dp, pp) for rank in ranks]
+    between, tied = message_seconds(cluster, work_of(model, ranks[0], tp, pp)[1], tp, dp)
     whole, which = longest(stages, micro, between, schedule)
     without, own = longest(stages, micro, 0.0, schedule)[0], stages[which]
     spent = [micro * sum(one.passes(micro)) + one.after() for one in stages]
     crowd = max(1.0, tp * dp * sum(spent) / whole / cluster.cores)
-    tied = 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     return {"compute": sum(own.compute) * crowd, "element-wise": sum(own.stream) * crowd, "optimiser": own.optimiser * crowd,
             "over tp": sum(own.over_tp) * crowd, "over dp": own.over_dp * crowd,
             "over pp": (whole - without + tied) * crowd, "bubble": round(without - spent[which], 12) * crowd}  # without the error of rounding
@@ -232,4 +243,4 @@ def step(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
 
 def rate(cluster, model, tp, dp):
     """Operations per second and rank."""
-    return sum(model.work()) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
+    return dry.operations(model) / (tp * dp) / sum(step(cluster, model, tp, dp).values())

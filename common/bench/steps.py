@@ -4,6 +4,7 @@ import os
 import random
 
 import cost
+import dry
 import pace
 from rows import _, either, give_up, said
 
@@ -13,20 +14,6 @@ AMPS = ("off", "bf16")
 BACKENDS = ("cpu", "cuda", "emulated")
 ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
-KINDS = {"linear": "GEMM", "attention": "attention", "attention_causal": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
-SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "exposed")))
-WAITED = "waiting for other ranks"
-# Element-wise operations on a rank's part of a tensor. All others are on x, whole, or with SP=1 on
-# the rank's positions.
-ON_PARTS = ("gelu and dropout", "dropout", "gelu", "gelu_tanh", "swiglu", "rotary", "add_bias", "row_sum_exp", "row_pick", "logarithm", "subtract",
-            "cross entropy")
-
-
-def kind_of(what):
-    """The category of a line of a profile."""
-    if what in (WAITED, "receive from another stage"):
-        return "waiting"
-    return "communication" if what in (*SENT, "send to another stage") else KINDS.get(what, "element-wise")
 
 
 def backend():
@@ -60,13 +47,6 @@ def write_data(work):
 
 def data_in(work):
     return ["--vocab", f"{work}/vocab.txt", "--data", f"{work}/reviews.csv"]
-
-
-def options_of(model, dp):
-    """The options of build/train for the fields of a model. A sharded optimiser and averages need
-    replicas."""
-    return (*(("--recompute", model.recompute) if model.recompute else ()), *(("--sp", 1) if model.sequence_parallel else ()),
-            *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--average", model.average) if model.average and dp > 1 else ()))
 
 
 def command(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), model=()):
@@ -122,7 +102,7 @@ def spent_in(profile):
     """{kind: milliseconds of a step}"""
     found = dict.fromkeys(ALL_KINDS, 0.0)
     for one in profile:
-        found[kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
+        found[dry.kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
     return found
 
 
@@ -130,26 +110,28 @@ def seconds_of(profile):
     """{kind: seconds of a step}; the element-wise operations are also split into those on parts and
     those on x."""
     found = {kind: ms / 1e3 for kind, ms in spent_in(profile).items()}
-    parts = sum(spent_in([one for one in profile if one["what"] in ON_PARTS]).values()) / 1e3
+    parts = sum(spent_in([one for one in profile if one["what"] in dry.ON_PARTS]).values()) / 1e3
     return {**{kind: max(1e-9, seconds) for kind, seconds in found.items()},
             "on parts": max(1e-9, parts), "on x": max(1e-9, found["element-wise"] - parts)}
 
 
+def work_of_step(model):
+    """{kind: operations or bytes of a step on one rank}"""
+    return {kind: sum(passes) for kind, passes in pace.work_of(model, dry.stages(model)[0], 1, 1)[0].items()}
+
+
 def rates(model, seconds):
     """The rates of one rank, as arguments for a pace.Cluster, from the result of seconds_of()."""
-    linear, attention = model.work()
-    tokens, (whole, parts) = model.batch * model.seq, model.streamed(1, 1, 0)
-    return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
-            "stream": pace.Cluster.width * tokens * whole / seconds["on x"],
-            "activation": pace.Cluster.width * tokens * parts / seconds["on parts"],
-            "optimiser": pace.step(pace.UNIT, model, 1, 1)["optimiser"] / seconds["optimiser"]}
+    work = work_of_step(model)
+    return {"gemm": work["GEMM"] / seconds["GEMM"], "attention": work["attention"] / seconds["attention"], "stream": work["on x"] / seconds["on x"],
+            "activation": work["on parts"] / seconds["on parts"], "optimiser": work["optimiser"] / seconds["optimiser"]}
 
 
 def rates_of_products(models, seconds):
     """The rates of products, from the seconds that they take in a step of two models that differ in
     their batch. With fewer rows, a product reads and writes just as many weights for fewer
     operations."""
-    (work, fewer), (moved, as_many) = zip(*((model.work()[0], pace.Cluster.width * model.moved(1, 1, 0, model.batch * model.seq)) for model in models))
+    (work, fewer), (moved, as_many) = zip(*((one["GEMM"], one["moves"]) for one in map(work_of_step, models)))
     whole = work * as_many - fewer * moved
     multiplying, moving = (seconds[0] * as_many - seconds[1] * moved) / whole, (work * seconds[1] - fewer * seconds[0]) / whole
     if multiplying <= 0 or moving <= 0:  # too small a difference to measure
@@ -159,4 +141,4 @@ def rates_of_products(models, seconds):
 
 def useful_of(sizes):
     """The floating-point operations that a step of the BERT needs."""
-    return cost.Model(*sizes[:5], VOCABULARY, classifies=True).useful()
+    return dry.useful(cost.Model(*sizes[:5], VOCABULARY))

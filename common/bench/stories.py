@@ -13,7 +13,7 @@ import aims
 import peers
 import steps
 import windows
-from language_cost import AUTHORS, LLAMA
+from cost import AUTHORS, LLAMA
 from rows import _, give_up, number, said, show, whole_number
 from turns import KIT, MEMORY, judge_memory, note_memory, rows_of, take_turns, tokens_per_second
 

@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import dataclass
 
 import aims
+import dry
 import peers
 import steps
 from rows import Row, _, either, give_up, number, refuse, show, table
@@ -183,7 +184,7 @@ def show_profiles(cases, found):
     for name, runs in found.items():
         profile, layout = min(runs[KIT], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"], LAYOUTS[cases[name].layout]
         spent = steps.spent_in(profile).values()
-        exposed = sum(steps.spent_in([one for one in profile if one["what"] == steps.SENT[-1]]).values())
+        exposed = sum(steps.spent_in([one for one in profile if one["what"] == dry.SENT[-1]]).values())
         lines.append([name, number(sum(spent)), *(f"{100 * ms / sum(spent):.1f} %" for ms in spent), number(exposed) if layout.ranks > layout.tp else "-"])
     table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; exposed: the part of the gradients' reduction that backward did not overlap)",
           ["", "ms per step", *steps.ALL_KINDS, "exposed, ms"], lines)

@@ -54,6 +54,8 @@ bool group_is_over_mpi(const Group *group);
 
 /** The cost of all operations since the group was made; zeros if it is NULL. */
 Counter group_total(const Group *group);
+/** The same of one kind of operation. */
+Counter group_total_of(const Group *group, Operation operation);
 
 /** Ends the run, with the line in the student's file, if the group is NULL because only a later lab
  *  makes it. */

@@ -113,10 +113,16 @@ bool group_is_over_mpi(const Group *group)
 Counter group_total(const Group *group)
 {
     Counter total = {0};
-    for (int i = 0; group && i < OPERATIONS; i++) {
-        total.calls += group->counter[i].calls;
-        total.bytes += group->counter[i].bytes;
-        total.seconds += group->counter[i].seconds;
+    for (int i = 0; i < OPERATIONS; i++) {
+        const Counter one = group_total_of(group, i);
+        total.calls += one.calls;
+        total.bytes += one.bytes;
+        total.seconds += one.seconds;
     }
     return total;
+}
+
+Counter group_total_of(const Group *group, Operation operation)
+{
+    return group ? group->counter[operation] : (Counter){0};
 }

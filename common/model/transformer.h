@@ -116,8 +116,7 @@ TransformerPart transformer_whole(const TransformerConfig *config);
  *  reads only the first position, so in the backward pass of its last block, only keys and values
  *  count. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions,
  *  and at most max_predictions in a row.
- *  Recomputation does not count. useful() in cost.py and language_cost.py (common/bench) returns
- *  the same. */
+ *  Recomputation does not count. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
 
 /** Checks that the sizes fit `tp` ranks; if not, returns false with `problem`. */

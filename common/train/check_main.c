@@ -66,13 +66,76 @@ static bool open_row(const TrainConfig *c, TokenSet *set, Problem *problem)
     return true;
 }
 
+/* ---- the work of a step, by span and pass ---- */
+
+enum { MOST_KINDS = 2 * MAX_SPANS };
+
+/* What is counted now: the spans of `mesh`. */
+static struct {
+    const Mesh *mesh;
+    double share; /* of a step's work in the mean of all steps */
+    DryWork before;
+    Counter exchanged[SPLIT_AXES][OPERATIONS];
+    int kinds;
+    WorkOf *work;
+} counting;
+
+static WorkOf *work_of(const char *what, bool backward)
+{
+    WorkOf *w = counting.work;
+    while (w->what && (strcmp(w->what, what) != 0 || w->backward != backward))
+        w++;
+    counting.kinds += !w->what;
+    w->what = what;
+    w->backward = backward;
+    return w;
+}
+
+/* Adds what has been counted since the last span ended. */
+static void count_span(const char *what, bool backward, double seconds)
+{
+    WorkOf *w = work_of(what, backward);
+    const DryWork now = dry_work();
+    const Group *group[SPLIT_AXES] = {mesh_tp_group(counting.mesh), counting.mesh->dp,
+                                      counting.mesh->pp};
+    w->multiply_adds +=
+        counting.share * (double)(now.multiply_adds - counting.before.multiply_adds);
+    w->bytes += counting.share * (double)(now.bytes - counting.before.bytes);
+    counting.before = now;
+    for (int axis = 0; axis < SPLIT_AXES; axis++)
+        for (int i = 0; i < OPERATIONS; i++) {
+            Counter *last = &counting.exchanged[axis][i];
+            const Counter all = group_total_of(group[axis], i);
+            w->calls[axis][i] += counting.share * (double)(all.calls - last->calls);
+            w->sent[axis][i] += counting.share * (double)(all.bytes - last->bytes);
+            *last = all;
+        }
+}
+
+static void count_spans(const Mesh *mesh)
+{
+    memset(&counting, 0, sizeof counting);
+    counting.mesh = mesh;
+    counting.before = dry_work();
+    counting.work = calloc(MOST_KINDS, sizeof *counting.work);
+    spans_listen(count_span);
+}
+
+/* Takes a step, whose work is this share of the mean. */
+static void take_step(Trainer *t, const int64_t *rows, double share)
+{
+    counting.share = share;
+    spans_run(true);
+    trainer_step(t, rows);
+}
+
 /* With AVERAGE=h, replaces `sent`, the bytes of an ordinary step, by the mean of h steps, the last of
  * which averages the weights. */
 static void add_step_with_average(Trainer *t, const int64_t *rows, Sent *sent)
 {
     const int64_t h = t->config->average;
     t->step = h - 1;
-    trainer_step(t, rows);
+    take_step(t, rows, 1 / (double)h);
     const Sent after = sent_so_far(&t->mesh);
     const int64_t of_two[] = {after.tp.bytes, after.dp.bytes, after.pp.bytes, after.all.bytes};
     Counter *mean[] = {&sent->tp, &sent->dp, &sent->pp, &sent->all};
@@ -92,7 +155,7 @@ static bool simulate_rank(TrainConfig *config, int rank, Group *alone, TokenSet 
                  .train = row,
                  .steps = config->average ? config->average : 1};
     memory_begin();
-    const int64_t before = dry_multiply_adds();
+    const int64_t before = dry_work().multiply_adds;
     t.local_batch = config->batch / t.mesh.dp_degree;
     int64_t *rows = calloc((size_t)t.local_batch, sizeof *rows); /* each is row 0 */
     Batch *batch = batch_new(t.local_batch / config->micro, config->seq);
@@ -101,7 +164,9 @@ static bool simulate_rank(TrainConfig *config, int rank, Group *alone, TokenSet 
         t.batch[i] = batch; /* each micro-batch is copied to its tape before the next is read */
     const bool good = trainer_build_model(&t, config, problem);
     if (good) {
-        trainer_step(&t, rows);
+        const double h = config->average > 1 ? config->average : 1;
+        count_spans(&t.mesh);
+        take_step(&t, rows, h > 1 ? (h - 1) / h : 1);
         *parameters += model_full(t.model);
         *report = (RankReport){.rank = rank,
                                .parameters = model_held(t.model),
@@ -109,10 +174,12 @@ static bool simulate_rank(TrainConfig *config, int rank, Group *alone, TokenSet 
                                .stage = t.mesh.pp_rank,
                                .blocks = t.stage->part.blocks,
                                .in_flight = t.stage->most_in_flight,
-                               .multiply_adds = (double)(dry_multiply_adds() - before)};
+                               .multiply_adds = (double)(dry_work().multiply_adds - before)};
+        if (h > 1)
+            add_step_with_average(&t, rows, &report->sent);
+        report->work = counting.work;
+        report->kinds = counting.kinds;
     }
-    if (good && config->average > 1)
-        add_step_with_average(&t, rows, &report->sent);
     report->use = memory_use();
     t.train = NULL; /* the caller's */
     memset(t.batch, 0, (size_t)config->micro * sizeof(Batch *));
@@ -174,11 +241,14 @@ static bool simulate_all(TrainConfig *config, Group *alone, TokenSet *row, Probl
     Report *report = good ? report_open(config, 0, 1, problem) : NULL;
     if (report) {
         report_model(config, parameters, held);
-        report_dry_run(report, all, count);
+        report_dry_run(report, all, count,
+                       transformer_work(&config->model, config->batch, config->seq));
         good = report_is_complete(report, config, problem);
         report_close(report);
     }
     good = good && report && fits(config, all, count, memory, problem);
+    for (int i = 0; i < count; i++)
+        free((void *)all[i].work);
     free(all);
     return good;
 }

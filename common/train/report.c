@@ -268,17 +268,39 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
     json_decref(rows);
 }
 
-void report_dry_run(Report *report, const RankReport *ranks, int count)
+/* [what, backward, multiply-adds, bytes, the exchanges: [axis, operation, calls, bytes sent], ...] */
+static json_t *json_of_work(const WorkOf *work)
+{
+    static const char *const axes[SPLIT_AXES] = {"tp", "dp", "pp"}, *const operations[OPERATIONS] =
+                                                                        {"all_reduce", "all_gather",
+                                                                         "reduce_scatter",
+                                                                         "broadcast", "send"};
+    json_t *line = json_pack("[s, b, I, I]", work->what, work->backward,
+                             (json_int_t)work->multiply_adds, (json_int_t)work->bytes);
+    for (int axis = 0; axis < SPLIT_AXES; axis++)
+        for (int operation = 0; operation < RECEIVE; operation++)
+            if (work->sent[axis][operation] > 0)
+                json_array_append_new(
+                    line, json_pack("[s, s, f, f]", axes[axis], operations[operation],
+                                    work->calls[axis][operation], work->sent[axis][operation]));
+    return line;
+}
+
+void report_dry_run(Report *report, const RankReport *ranks, int count, double work)
 {
     json_t *rows = json_array();
     report_dry_tables(ranks, count);
     for (int i = 0; i < count; i++) {
         json_t *row = summary_of(report, &ranks[i]);
+        json_t *kinds = json_array();
+        for (int k = 0; k < ranks[i].kinds; k++)
+            json_array_append_new(kinds, json_of_work(&ranks[i].work[k]));
+        json_object_set_new(row, "work", kinds);
         json_object_set_new(row, "multiply_adds", json_real(ranks[i].multiply_adds));
         json_array_append_new(rows, row);
     }
     if (report->metrics)
-        write_line(report, json_pack("{s:O}", "ranks", rows));
+        write_line(report, json_pack("{s:f, s:O}", "model_flops", work, "ranks", rows));
     json_decref(rows);
 }
 

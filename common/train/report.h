@@ -32,6 +32,18 @@ typedef struct StepReport {
     int64_t left_out;     /**< steps skipped so far because a gradient was infinite */
 } StepReport;
 
+enum { SPLIT_AXES = 3 /**< over which ranks exchange something in a step: tp, dp, pp */ };
+
+/** What one kind of work takes in a step of a dry run. */
+typedef struct WorkOf {
+    const char *what; /**< a span's name */
+    bool backward;    /**< in the backward pass? */
+    /** of the kernels; means if some steps have more than others */
+    double multiply_adds, bytes;
+    double calls[SPLIT_AXES][OPERATIONS]; /**< exchanges over each axis */
+    double sent[SPLIT_AXES][OPERATIONS];  /**< bytes that the rank sends in them */
+} WorkOf;
+
 /** One rank's row in the final table. */
 typedef struct RankReport {
     int rank;               /**< in the world */
@@ -48,6 +60,8 @@ typedef struct RankReport {
     double idle;   /**< the share of the steps' time that went into messages between stages */
     double peak;   /**< FLOP/s of its share of the machine; 0: unknown */
     double multiply_adds; /**< of its products, counted in a dry run; otherwise 0 */
+    const WorkOf *work;   /**< its kinds of work in a dry run; otherwise NULL */
+    int kinds;            /**< how many these are */
 } RankReport;
 
 /** The work of a step, and its time. */
@@ -80,8 +94,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
 void report_model(const TrainConfig *config, int64_t parameters, int64_t held);
 
 /** Prints what the ranks of a dry run would hold, send and compute in a step, and writes a line of
- *  the metrics file. */
-void report_dry_run(Report *report, const RankReport *ranks, int count);
+ *  the metrics file. work: see StepCost. */
+void report_dry_run(Report *report, const RankReport *ranks, int count, double work);
 
 /** Writes a line of the metrics file, and updates the progress bar (without a terminal, prints a
  *  line now and then). */

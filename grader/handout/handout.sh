@@ -23,7 +23,7 @@ put() { # put FILE...: copies files to the same paths in the handout
 
 put_runtime() {
     local file files
-    mapfile -t files < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -path common/setup/settings -o -path common/setup/packages \) \
+    mapfile -t files < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name '*.awk' -o -path common/setup/settings -o -path common/setup/packages \) \
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
     put "${files[@]}"
     put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
@@ -36,7 +36,7 @@ put_runtime() {
     put grader/{labs.mk,calls.h,label.h,protocol.h,enclose.c} grader/{compile-lab,lab-object,limits,link-runner,link-train,start-lab}.sh grader/lab-calls.txt grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/labs/*/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
-    put common/bench/{clusters,cost,dry,language_cost,pace,rows,steps}.py common/bench/clusters/*.json # make trace CLUSTER=
+    put common/bench/{clusters,cost,dry,pace,rows,steps}.py common/bench/clusters/*.json # make trace CLUSTER=
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}
     put data/reviews/* data/stories/*.txt data/stories/*/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"

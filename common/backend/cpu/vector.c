@@ -70,8 +70,6 @@ void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 
 void kernel_vector_scale(int64_t count, double factor, real *x)
 {
-    if (factor == 1) /* for example, the mean over one replica */
-        return;
     FOR_PARTS(count, count, CACHE_LINE)
     scale(end - begin, (real)factor, x + begin);
 }

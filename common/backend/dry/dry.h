@@ -6,10 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The multiply-adds so far of linear layers and of attention. Attention multiplies every query by
- *  every key, causal or not. Its backward pass counts as twice the forward pass, without the scores
- *  that it computes again. Rows of padding and rows of zeros count. */
-int64_t dry_multiply_adds(void);
+/** What kernels would do. Rows of padding and rows of zeros count. */
+typedef struct DryWork {
+    /** of linear layers and of attention, which multiplies every query by every key, causal or not;
+     *  its backward pass counts as twice the forward pass, without the scores that it computes
+     *  again */
+    int64_t multiply_adds;
+    /** that kernels other than attention read and write: each argument once, or twice if it is
+     *  changed in place; not vectors with a number for each row or column, such as a bias */
+    int64_t bytes;
+} DryWork;
+
+/** What kernels have done so far. */
+DryWork dry_work(void);
 
 /** Imitates a GPU or, by default, a CPU. The two differ in work space and in what attention rounds,
  *  and a GPU does not look for rows of zeros. */

@@ -6,14 +6,15 @@
 #include "backend/cpu/tiles.h"
 #include "backend/dry/dry.h"
 
-static int64_t multiply_adds, most_rows_in_use = INT64_MAX;
+static DryWork counted;
+static int64_t most_rows_in_use = INT64_MAX;
 static int number_of_threads = 1;
 static Precision precision;
 static bool as_on_gpu;
 
-int64_t dry_multiply_adds(void)
+DryWork dry_work(void)
 {
-    return multiply_adds;
+    return counted;
 }
 
 void dry_imitate_gpu(bool gpu)
@@ -118,19 +119,20 @@ void backend_set_bytes(void *memory, int byte, int64_t bytes)
 
 /* ---- kernels ---- */
 
-static void linear(int64_t rows, int64_t in, int64_t out)
+static int64_t of_attention(const AttentionShape *shape)
 {
-    multiply_adds += rows * in * out;
+    return shape->batch * shape->heads * shape->positions * attention_keys(shape) *
+           shape->head_size;
 }
 
-static void attention(const AttentionShape *shape, int products)
+/* The bytes of one of these numbers; 0 if there are none. */
+static int64_t width_of(Numbers x)
 {
-    multiply_adds += products * shape->batch * shape->heads * shape->positions *
-                     attention_keys(shape) * shape->head_size;
+    return x.halves ? (int64_t)sizeof *x.halves : x.reals ? (int64_t)sizeof *x.reals : 0;
 }
 
-/* All kernels that return void. backend.mk writes them from their declarations in backend.h and
- * attention.h: linear layers and attention call the functions above, and all others do nothing. */
+/* All kernels that return void. kernels.awk writes them from their declarations in backend.h and
+ * attention.h. */
 #include "dry_kernels.h"
 
 int64_t kernel_attention_work(const AttentionShape *shape)
@@ -156,5 +158,6 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *in
 
 double kernel_vector_square_sum(int64_t count, const real *x)
 {
+    counted.bytes += count * (int64_t)sizeof *x;
     return 0;
 }

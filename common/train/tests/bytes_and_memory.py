@@ -9,7 +9,7 @@ from runs import as_in_dry_run, check, lacks_bf16, metrics_of
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
-import language_cost
+import dry
 
 L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers, so the arena has no padding
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
@@ -56,7 +56,7 @@ check(replicas <= 1.001 * alone, "with the same rows per replica, a rank needs n
 def operations(ranks, seq, *more):
     """The operations of a step, and those that make model counts, without padding."""
     return (metrics_of(ranks, *SIZES, "--seq", seq, "--batch-size", 12, *more)[-1]["model_flops"],
-            cost.Model(L, H, HEADS, seq, 12, 0, classifies=True).useful())
+            dry.useful(cost.Model(L, H, HEADS, seq, 12, 968)))
 
 
 counted = [operations(*one) for one in ((1, 8), (4, 8, "--tp", 2), (4, 8, "--tp", 2, "--pp", 2, "--micro", 3, "--recompute", "block"))]
@@ -91,18 +91,14 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
                   "--seq", seq, "--samples", 64, "--batch-size", 8, "--tp", tp, *STEP, apart=0.02)
 
 for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 657, "--model", "gpt2"), ("mlm", 968, "--task", "mlm")):
-    model, apart = language_cost.LanguageModel(4, H, 6, 64, 8, vocabulary, kind=kind), 0.02 if kind == "mlm" else 0
+    apart = 0.02 if kind == "mlm" else 0
     for tp, dp, pp, micro in ((1, 1, 1, 1), (2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 2, 1), (1, 1, 3, 4), (2, 2, 2, 2)):
         last, multiplied = as_in_dry_run(
             f"{kind} at tp {tp}, dp {dp}, pp {pp}: each rank holds and sends what make check says", tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H,
             "--heads", 6, "--seq", 64, "--batch-size", 8, "--tp", tp, "--pp", pp, "--micro", micro, *STEP, apart=apart, sums_apart=apart)
         its = last["model_flops"]
-        check(abs(its / model.useful() - 1) < 1e-8 and abs(2 * multiplied / its - 1) <= (0.01 if kind == "mlm" else 1e-8),
-              f"{kind} at tp {tp}, dp {dp}, pp {pp}: a step has the operations of make model and of make check",
-              f"{its}; on paper {model.useful()}; in the dry run {2 * multiplied}")
-        parameters = [rank["parameters"] for rank in last["ranks"][::tp * dp]]
-        check(parameters == [model.held(tp, pp, stage) for stage in range(pp)], f"{kind} at tp {tp}, dp {dp}, pp {pp}: a rank holds the parameters of make model",
-              str(parameters))
+        check(abs(2 * multiplied / its - 1) <= (0.01 if kind == "mlm" else 1e-8), f"{kind} at tp {tp}, dp {dp}, pp {pp}: a step has the operations of make check",
+              f"{its}; in the dry run {2 * multiplied}")
 
 for tp, again in ((4, "attention"), (8, "attention"), (8, "block")):
     as_in_dry_run(f"mlm with SP=1 and RECOMPUTE={again} at tp {tp}: its peak is within 0.5 % of that of make check", tp, "--task", "mlm", "--layers", 3,

@@ -14,6 +14,7 @@ import unittest.mock
 import measuring
 from measuring import BUILD, check
 import aims
+import dry
 import hugging_face
 import on_paper
 import peers
@@ -143,7 +144,7 @@ def lines_of(shown, title):
 found = peers.find(BUILD, [fake_torch("1.13-fake", 0.021, 2e9), fake_torch("2.99-fake", 0.009, 1e6)])
 check("each Python of TORCH= is asked for its version", list(found) == ["1.13-fake", "2.99-fake"], found)
 kit = {"seconds": [9, 9, 0.01, 0.01], "resident_bytes": 1e8, "tensor_bytes": 5e7, "profile": [
-    {"what": what, "forward_ms": 1, "backward_ms": 1} for what in ("linear", "attention", "gelu", "optimiser", steps.SENT[-1], steps.WAITED)]}
+    {"what": what, "forward_ms": 1, "backward_ms": 1} for what in ("linear", "attention", "gelu", "optimiser", dry.SENT[-1], dry.WAITED)]}
 noisy = dict(kit, seconds=[9, 9, 0.01, 0.011], profile=[{"what": "gelu", "forward_ms": 90, "backward_ms": 90}])
 once = iter([kit] * 4 + [noisy] * 4)
 bench.peak = 250.0
@@ -202,7 +203,7 @@ training.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some ta
 steps.write_data(work)
 run = bench.run(training.Case("tiny", "2x2", "off"))
 check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
-      and {"linear", "attention", "optimiser", steps.WAITED, *steps.SENT} <= {one["what"] for one in run["profile"]}, run)
+      and {"linear", "attention", "optimiser", dry.WAITED, *dry.SENT} <= {one["what"] for one in run["profile"]}, run)
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
     version, trouble = peers.version_of(python)
     for amp, (_, where) in ((amp, other) for amp in ("off", "bf16") for other in peers.on_cpu({version or "2": python}).values()):
