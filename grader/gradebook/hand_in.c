@@ -128,8 +128,9 @@ static void tell_what_is_left_out(const Lab *lab, const char *path, const char *
         const int length = (int)strcspn(bytes, "\"\n"), folder = (int)(strrchr(path, '/') - path);
         snprintf(beside, sizeof beside, "%.*s/%.*s", folder, path, length, bytes);
         if (length < 200 && !memchr(bytes, '/', (size_t)length) && access(beside, F_OK) == 0)
-            printf(_("      %.*s is not handed in, so the lab will not build: move its lines into %s\n"),
-                   length, bytes, lab->file);
+            printf(
+                _("      %.*s is not handed in, so the lab will not build: move its lines into %s\n"),
+                length, bytes, lab->file);
     }
 }
 

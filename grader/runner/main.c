@@ -303,8 +303,8 @@ static void run_posted_cases(void)
 }
 
 typedef void Start(void);
-extern Start *const __start_lab_starts[] __attribute__((weak)),
-    *const __stop_lab_starts[] __attribute__((weak));
+extern Start *const __start_lab_starts[] __attribute__((weak)), *const __stop_lab_starts[]
+    __attribute__((weak));
 
 /* With sanitizers, each lab's object has a function that registers its variables. Whatever else a lab
  * may have put there runs under the filter, too. */
