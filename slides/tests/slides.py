@@ -170,7 +170,7 @@ def check_formulas():
                     and abs(formulas.dry.operations(model) / (72 * L * T * H ** 2 + 12 * L * T * S * H) - 1) < 1e-4
                     and formulas.sent_over_tp(model, tp, 1) == 4 * (tp - 1) * ((8 * L + 1) * N + 2 * B * (H + 2))
                     and formulas.memory(model, tp) > 16 * formulas.dry.parameters(model, tp))
-            check(f"BERT-{name.title()} at tp {tp}: the formulas on the slide equal those of cost.py and the labs' budgets", good)
+            check(f"BERT-{name.title()} at tp {tp}: the formulas on the slide equal the counts of make check and the labs' budgets", good)
     numbers = compute.all_numbers()
     shown = {"base.P": "109.0", "large.P": "334.4", "columns.both": 15, "pair.both": 4, "attention.both": 4, "block.both": 8, "pair.ratio": "3.75",
              "small.2x1.tp": "4.46", "small.1x2.dp": "4.28", "small.2x2.sum": "8.75", "small.equal": "490", "base.equal": "2\\,900"}

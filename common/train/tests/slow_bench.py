@@ -291,8 +291,8 @@ check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and
 # If the measured steps equal the predicted cost exactly, the fit returns that cost.
 middle, link = on_paper.model_of(), on_paper.pace.Link(0, 1)
 cluster = on_paper.pace.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=link, far=link)
-tokens = middle.batch * middle.seq
-in_gemm, in_norms = middle.work()[0] / cluster.gemm, 4 * tokens * middle.streamed(1, 1, 0)[0] / cluster.stream
+work_of = steps.work_of_step(middle)
+in_gemm, in_norms = work_of["GEMM"] / cluster.gemm, work_of["on x"] / cluster.stream
 parts = on_paper.pace.step(cluster, middle, 1, 1)
 fitted = on_paper.rates_in(middle, [{"profile": [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                                  (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
