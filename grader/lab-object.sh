@@ -232,7 +232,7 @@ hide_all_but_exports() {
         [[ ! $name =~ ^\.text[A-Za-z0-9_.]*$ ]] || arguments+=(--rename-section "$name=balise_labs")
     done
     # What the sanitizers start with the program starts after the filter (runner/main.c), and never ends.
-    arguments+=(--rename-section=.init_array.{00099,1}=lab_starts --remove-section '.fini_array*' --redefine-syms="$object.s")
+    arguments+=(--rename-section=.init_array.{00099,1}=lab_starts --remove-section '.fini_array*')
     printf '%s\n' "${arguments[@]}" > "$object.messages" # they may be too many for a command
-    bounded objcopy @"$object.messages" "$object.raw" "$object" 2> /dev/null || too_large
+    bounded objcopy @"$object.messages" --redefine-syms="$object.s" "$object.raw" "$object" 2> /dev/null || too_large
 }

@@ -80,15 +80,18 @@ static struct {
     WorkOf *work;
 } counting;
 
+/* The last kind also has all for which there is no room. */
 static WorkOf *work_of(const char *what, bool backward)
 {
-    WorkOf *w = counting.work;
-    while (w->what && (strcmp(w->what, what) != 0 || w->backward != backward))
-        w++;
-    counting.kinds += !w->what;
-    w->what = what;
-    w->backward = backward;
-    return w;
+    int i = 0;
+    while (i < counting.kinds &&
+           (strcmp(counting.work[i].what, what) != 0 || counting.work[i].backward != backward))
+        i++;
+    if (i == MOST_KINDS)
+        i--;
+    if (i == counting.kinds)
+        counting.work[counting.kinds++] = (WorkOf){.what = what, .backward = backward};
+    return &counting.work[i];
 }
 
 /* Adds what has been counted since the last span ended. */
