@@ -142,8 +142,9 @@ def work_of(model, rank, tp, pp):
                 found[one][True] -= 0 if backward else left_out.get(one, 0) * much / blocks
         for axis, *exchange in sent:
             exchanges[axis][backward].append((what, *exchange))
-    # It reads and writes a weight and two means, and reads the gradient; without them, only the weight.
-    if rank["stage"] == 0 and not model.zero:
+    # AdamW reads and writes a weight and two means, and reads the gradient; of idle numbers, it leaves
+    # the means alone. A sharded one does not tell them apart.
+    if rank["stage"] == 0 and not (model.zero and any(exchanges["dp"])):
         found["optimiser"][False] -= 4 * dry.FP32 * model.idle(tp)
     return found, exchanges
 

@@ -90,6 +90,7 @@ check("if only the first position is read, the last block's backward pass has on
 held, idle = dry.parameters(reader), (steps.VOCABULARY - 8 * 16) * 96
 check("of rows that never had a gradient, AdamW reads gradient and weight, and writes the weight",
       abs(pace.step(slow, reader, 1, 1)["optimiser"] * 1e11 - 28 * (held - idle) - 12 * idle) < 16 * 40 * 28)
+check("with one replica, ZERO=1 changes nothing", pace.step(slow, dataclasses.replace(reader, zero=True), 1, 1) == pace.step(slow, reader, 1, 1))
 apart = pace.step(dataclasses.replace(slow, hides=1.0), dataclasses.replace(small, average=4), 1, 4)["over dp"]
 check("an average of the weights after every fourth step takes a quarter of its time, and nothing hides it",
       1 <= 4 * apart / pace.all_reduce(link, 4, 4 * dry.parameters(small)) < 1.05, apart)
