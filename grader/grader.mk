@@ -224,7 +224,7 @@ trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.j
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 # With CLUSTER=, trace and report also replay the case's step at the pace of a cluster, for a model
 # whose work on one rank follows from a dry run.
-ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
+ON_CLUSTER = cluster=$$($(call as_environment,BUILD CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
     common/bench/clusters.py) &&
 .PHONY: serial-dry-run
 trace report: $(if $(CLUSTER),serial-dry-run)
