@@ -72,11 +72,6 @@ Tensor *gradient_sum(Tensor *x)
     return room;
 }
 
-Tensor *gradient_like(Tensor *dy, const Tensor *x)
-{
-    return x->dtype == HALF ? rounded_copy(dy->tape, dy) : ready(dy);
-}
-
 Tensor *gradient_over(Tensor *dy, Placement placement)
 {
     return dy->buffer->references == 1 ? tape_view(dy->tape, dy, placement)

@@ -6,7 +6,7 @@
 static void gelu_tanh_gradient(Node *node, Tensor *dy)
 {
     Tensor *x = node->saved[0];
-    dy = gradient_like(dy, x);
+    dy = in_type_of(x, dy);
     Tensor *dx = gradient_over(dy, x->placement);
     kernel_gelu_tanh_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
                               reals_or_halves(dx));
@@ -40,7 +40,7 @@ Tensor *gelu_tanh(Tensor *x)
 static void swiglu_gradient(Node *node, Tensor *dy)
 {
     Tensor *gate = node->saved[0], *up = node->saved[1];
-    dy = gradient_like(dy, gate);
+    dy = in_type_of(gate, dy);
     Tensor *dup = tape_tensor(dy->tape, up->dtype, up->shape, up->placement);
     Tensor *dgate = gradient_over(dy, gate->placement);
     kernel_swiglu_backward(tensor_count(gate), reals_or_halves(dy), reals_or_halves(gate),

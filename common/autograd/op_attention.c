@@ -20,7 +20,7 @@ static void attention_gradient(Node *node, Tensor *dy)
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
     kernel_attention_backward(shape, reals_or_halves(x[0]), reals_or_halves(x[1]),
                               reals_or_halves(x[2]), mask, highest, sums,
-                              reals_or_halves(gradient_like(dy, x[0])), reals_or_halves(dx[0]),
+                              reals_or_halves(in_type_of(x[0], dy)), reals_or_halves(dx[0]),
                               reals_or_halves(dx[1]), reals_or_halves(dx[2]), reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);

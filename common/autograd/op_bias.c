@@ -29,7 +29,7 @@ Tensor *add_bias(Tensor *x, Tensor *bias)
     backend_set_bytes(ints(zeros), 0, rows * (int64_t)sizeof(int32_t));
     kernel_lookup_forward(rows, columns, ints(zeros), reals_or_halves(ready(bias)),
                           reals_or_halves(y));
-    kernel_vector_accumulate(tensor_count(x), reals(ready(x)), reals(y));
+    kernel_vector_add(tensor_count(x), reals(y), reals_or_halves(available(x)), reals(y));
     tape_operation(tape, "add_bias", add_bias_gradient, y, 2, (Tensor *[]){x, bias});
     return y;
 }

@@ -14,7 +14,7 @@ static const Placement unknown = {UNKNOWN, 0};
  * reached through tensor_data() or slice(). */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
-    if (group_size(group) > 1 || ready(x)->reached || x->buffer->category != ACTIVATIONS)
+    if (group_size(group) > 1 || available(x)->reached || x->buffer->category != ACTIVATIONS)
         return NULL;
     Tensor *y = tape_view(tape, x, unknown);
     x->may_be_shared = y->may_be_shared = true;
@@ -31,6 +31,18 @@ static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
     return tape;
 }
 
+/* Do the numbers of x travel in 16 bits? Each rank's part, or each row of it, has `each`. */
+static bool travels_in_16_bits(const Group *group, Tensor *x, int64_t each)
+{
+    return group_size(group) > 1 && available(x)->dtype == HALF && each % HALVES == 0;
+}
+
+/* A tensor of 16 bits for a result, or for the ranks' terms. */
+static Tensor *narrow_tensor(Tape *tape, Shape shape)
+{
+    return tape_tensor(tape, HALF, shape, unknown);
+}
+
 static Tensor *all_reduced(const char *function, Group *group, Tensor *x,
                            void (*reduce)(Group *, const real *, real *, int64_t))
 {
@@ -38,8 +50,16 @@ static Tensor *all_reduced(const char *function, Group *group, Tensor *x,
     Tensor *y = as_it_is(group, tape, x);
     if (y)
         return y;
+    const int64_t count = tensor_count(x), n = group_size(group);
+    if (reduce == comm_all_reduce && count % n == 0 && travels_in_16_bits(group, x, count / n)) {
+        Tensor *room = narrow_tensor(tape, x->shape);
+        y = narrow_tensor(tape, x->shape);
+        comm_all_reduce_halves(group, halves(x), halves(y), count, halves(room));
+        tape_release_value(room);
+        return y;
+    }
     y = tape_tensor(tape, REAL, x->shape, unknown);
-    reduce(group, reals(ready(x)), reals(y), tensor_count(x));
+    reduce(group, reals(ready(x)), reals(y), count);
     return y;
 }
 
@@ -61,8 +81,16 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
     Tensor *all = as_it_is(group, tape, x);
     if (all)
         return all;
-    all = tape_tensor(tape, REAL, shape_with(x->shape, dim, size * group_size(group)), unknown);
-    comm_all_gather(group, reals(ready(x)), reals(all), rows, rows ? tensor_count(x) / rows : 0);
+    const int64_t columns = rows ? tensor_count(x) / rows : 0;
+    const Shape shape = shape_with(x->shape, dim, size * group_size(group));
+    if (travels_in_16_bits(group, x, columns)) {
+        all = narrow_tensor(tape, shape);
+        comm_all_gather(group, (const real *)halves(x), (real *)halves(all), rows,
+                        columns / HALVES);
+        return all;
+    }
+    all = tape_tensor(tape, REAL, shape, unknown);
+    comm_all_gather(group, reals(ready(x)), reals(all), rows, columns);
     return all;
 }
 
@@ -75,9 +103,17 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     Tensor *mine = as_it_is(group, tape, x);
     if (mine)
         return mine;
-    mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
-    comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows,
-                        rows ? tensor_count(mine) / rows : 0);
+    const Shape shape = shape_with(x->shape, dim, size);
+    const int64_t columns = rows ? tensor_count(x) / rows / group_size(group) : 0;
+    if (travels_in_16_bits(group, x, columns)) {
+        Tensor *room = narrow_tensor(tape, x->shape);
+        mine = narrow_tensor(tape, shape);
+        comm_reduce_scatter_halves(group, halves(x), halves(mine), rows, columns, halves(room));
+        tape_release_value(room);
+        return mine;
+    }
+    mine = tape_tensor(tape, REAL, shape, unknown);
+    comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows, columns);
     return mine;
 }
 

@@ -131,7 +131,7 @@ Tensor *add_positions(Tensor *x, Tensor *table)
     int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];
     const real *rows = reals(ready(table)) + tape->batch.past * x->shape.size[2];
     for (int64_t i = 0; i < batch; i++)
-        kernel_vector_add(count, reals(ready(x)) + i * count, rows, reals(y) + i * count);
+        kernel_vector_add(count, reals(ready(x)) + i * count, in_full(rows), reals(y) + i * count);
     tape_operation(tape, "add_positions", add_positions_backward, y, 2, (Tensor *[]){x, table});
     return y;
 }

@@ -26,6 +26,7 @@ static int64_t outputs_of(const Tensor *weight)
 typedef struct RowsInUse {
     int64_t rows, count;  /* number of rows of dy; number of rows in use */
     const int32_t *index; /* indices of the rows in use, if some are skipped */
+    int32_t *place;       /* then: for each row, its place among those in use, or NO_ID */
 } RowsInUse;
 
 static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
@@ -36,7 +37,13 @@ static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
         return use;
     Tensor *index = tape_tensor(dy->tape, INT32, SHAPE(use.rows), whole());
     use.count = kernel_rows_in_use(use.rows, columns, reals_or_halves(dy), ints(index));
-    use.index = use.count < use.rows ? ints(index) : NULL;
+    if (use.count == use.rows)
+        return use;
+    use.index = ints(index);
+    use.place = ints(tape_tensor(dy->tape, INT32, SHAPE(use.rows), whole()));
+    for (int64_t r = 0, taken = 0; r < use.rows; r++)
+        use.place[r] =
+            taken < use.count && use.index[taken] == r ? (int32_t)taken++ : (int32_t)NO_ID;
     return use;
 }
 
@@ -69,24 +76,26 @@ static Tensor *room_for(Tensor *x, bool in_16_bits, bool *accumulate)
 static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
                            const Tensor *weight, Tensor *x, Tape *tape)
 {
-    const bool all = !use->index && use->count > 0;
     bool accumulate;
-    Tensor *dx = room_for(x, all && dy->dtype == HALF, &accumulate);
+    Tensor *dx = room_for(x, use->count > 0 && dy->dtype == HALF, &accumulate);
     if (!dx)
         return;
-    Tensor *rows = use->index ? tape_tensor(tape, REAL, SHAPE(use->count, in), whole()) : dx;
-    if (use->count > 0)
-        kernel_linear_backward_input(use->count, in, out, reals_or_halves(dy),
-                                     reals_or_halves(weight), reals_or_halves(rows),
-                                     accumulate && !use->index);
-    if (all)
+    if (use->count == 0) { /* also without outputs: the last rank may hold no row of a vocabulary */
+        if (!accumulate)
+            kernel_vector_fill(tensor_count(dx), 0, reals(dx));
         return;
-    if (!accumulate) /* also without outputs: the last rank may hold no row of a vocabulary */
-        kernel_vector_fill(tensor_count(dx), 0, reals(dx));
-    if (use->index) {
-        kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
-        tape_release_value(rows);
     }
+    Tensor *rows = use->index ? tape_tensor(tape, dx->dtype, SHAPE(use->count, in), whole()) : dx;
+    kernel_linear_backward_input(use->count, in, out, reals_or_halves(dy), reals_or_halves(weight),
+                                 reals_or_halves(rows), accumulate && !use->index);
+    if (!use->index)
+        return;
+    if (accumulate)
+        kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
+    else
+        kernel_lookup_forward(use->rows, in, use->place, reals_or_halves(rows),
+                              reals_or_halves(dx));
+    tape_release_value(rows);
 }
 
 static void weight_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
@@ -103,19 +112,18 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied =
-        available(node->saved[0]); /* first: a recomputation is a span of its own */
+    const bool in_16_bits = node->saved[1]->dtype == HALF;
+    Tensor *multiplied = factor(dy->tape, node->saved[0],
+                                in_16_bits); /* first: a recomputation is a span of its own */
     RowsInUse use = rows_in_use(dy, out);
     Tape *tape = dy->tape;
     Tensor *rows = rows_taken(&use, dy, out, tape);
-    const bool in_16_bits = node->saved[1]->dtype == HALF;
     const Tensor *left = factor(tape, rows, in_16_bits);
     bool accumulate;
     input_gradient(&use, in, out, left, node->saved[1], x, tape);
     Tensor *dw = gradient_room(weight, &accumulate);
     if (dw)
-        weight_gradient(&use, in, out, left,
-                        factor(tape, rows_taken(&use, multiplied, in, tape), in_16_bits), dw,
+        weight_gradient(&use, in, out, left, rows_taken(&use, multiplied, in, tape), dw,
                         accumulate);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)
@@ -182,14 +190,11 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
             "term of a sum, and the bias belongs after that sum");
 }
 
-/* Queries, keys, values and inner layers are in 16 bits. Logits are not, nor is what is added up: over
- * the ranks, and to the residual stream. That is the result of a weight declared as split along its
- * inputs. */
+/* Results of layers are in 16 bits. Logits are not: those of a table. */
 static bool is_read_in_16_bits(const Tensor *weight)
 {
     const Parameter *p = weight->parameter;
-    return p && !p->is_table && p->twin < 0 && p->shape.rank == 2 &&
-           !(p->placement.kind == SHARD && p->placement.dim == 1);
+    return p && !p->is_table && p->twin < 0 && p->shape.rank == 2;
 }
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)

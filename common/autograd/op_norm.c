@@ -1,4 +1,5 @@
-/* Layer norm and RMS norm on the tape. */
+/* Layer norm and RMS norm on the tape. Where products are in 16 bits, a norm is deferred until it is
+ * read, so a product gets numbers in 16 bits, and any other operation reals. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -16,6 +17,11 @@ static void must_fit(const char *function, const Tensor *x, const Tensor *weight
                TENSOR_TEXT(x), TENSOR_TEXT(weight));
 }
 
+static bool is_deferred(const Tensor *x)
+{
+    return precision_is_16_bits(backend_products()) && x->tape->recording && !x->reached;
+}
+
 /* saved[1] is [2,rows]: the means, then the reciprocal standard deviations. */
 static void layer_norm_gradient(Node *node, Tensor *dy)
 {
@@ -30,14 +36,20 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
                                rstd, reals(dx), accumulate, reals(dw), reals(db));
 }
 
+static void write_layer_norm(const Tensor *x, Tensor *weight, Tensor *bias, double epsilon,
+                             Tensor *moments, Tensor *y)
+{
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    real *mean = reals(moments);
+    tape_allocate(y);
+    kernel_layer_norm_forward(rows, columns, reals(x), reals(ready(weight)), reals(ready(bias)),
+                              epsilon, reals_or_halves(y), mean, mean + rows);
+}
+
 static void layer_norm_compute(Node *node)
 {
-    Tensor *x = node->saved[0], *y = node->output;
-    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
-    real *mean = reals(node->saved[1]);
-    tape_allocate(y);
-    kernel_layer_norm_forward(rows, columns, reals(x), reals(node->input[1]), reals(node->input[2]),
-                              node->with.epsilon, reals(y), mean, mean + rows);
+    write_layer_norm(node->saved[0], node->input[1], node->input[2], node->with.epsilon,
+                     node->saved[1], node->output);
 }
 
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
@@ -47,13 +59,13 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("layer_norm", x, weight);
     Tensor *const weights[] = {weight, bias};
-    Tensor *y = tape_tensor(tape, REAL, x->shape,
-                            place_result(tape, PLACE_ROWS, "layer_norm", x, NULL, LAST));
+    Tensor *y =
+        tape_later(tape, x->shape, place_result(tape, PLACE_ROWS, "layer_norm", x, NULL, LAST));
     mark_by_positions(tape, x, weights, 2);
     Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
-    kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)),
-                              reals(ready(bias)), epsilon, reals(y), reals(moments),
-                              reals(moments) + rows);
+    const bool deferred = is_deferred(ready(x));
+    if (!deferred)
+        write_layer_norm(x, weight, bias, epsilon, moments, y);
     tape->next.of[0] = (Attribute){"epsilon", .number = epsilon};
     Node *node = tape_operation(tape, "layer_norm", layer_norm_gradient, y, 3,
                                 (Tensor *[]){x, weight, bias});
@@ -62,6 +74,9 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
         node_keep(node, 1, moments);
         node->with.epsilon = epsilon;
         node->compute = layer_norm_compute;
+        node->writes_16_bits = true;
+    } else if (deferred) {
+        write_layer_norm(x, weight, bias, epsilon, moments, y);
     }
     return y;
 }
@@ -78,13 +93,18 @@ static void rms_norm_gradient(Node *node, Tensor *dy)
                              reals(node->saved[1]), reals(dx), accumulate, reals(dw));
 }
 
-static void rms_norm_compute(Node *node)
+static void write_rms_norm(const Tensor *x, Tensor *weight, double epsilon, Tensor *rstd, Tensor *y)
 {
-    Tensor *x = node->saved[0], *y = node->output;
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     tape_allocate(y);
-    kernel_rms_norm_forward(rows, columns, reals(x), reals(node->input[1]), node->with.epsilon,
-                            reals(y), reals(node->saved[1]));
+    kernel_rms_norm_forward(rows, columns, reals(x), reals(ready(weight)), epsilon,
+                            reals_or_halves(y), reals(rstd));
+}
+
+static void rms_norm_compute(Node *node)
+{
+    write_rms_norm(node->saved[0], node->input[1], node->with.epsilon, node->saved[1],
+                   node->output);
 }
 
 Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
@@ -93,12 +113,13 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
     must_fit("rms_norm", x, weight);
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     Tape *tape = tape_of("rms_norm", x, weight);
-    Tensor *y = tape_tensor(tape, REAL, x->shape,
-                            place_result(tape, PLACE_ROWS, "rms_norm", x, NULL, LAST));
+    Tensor *y =
+        tape_later(tape, x->shape, place_result(tape, PLACE_ROWS, "rms_norm", x, NULL, LAST));
     mark_by_positions(tape, x, &weight, 1);
     Tensor *rstd = tape_tensor(tape, REAL, SHAPE(rows), whole());
-    kernel_rms_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), epsilon, reals(y),
-                            reals(rstd));
+    const bool deferred = is_deferred(ready(x));
+    if (!deferred)
+        write_rms_norm(x, weight, epsilon, rstd, y);
     tape->next.of[0] = (Attribute){"epsilon", .number = epsilon};
     Node *node = tape_operation(tape, "rms_norm", rms_norm_gradient, y, 2, (Tensor *[]){x, weight});
     if (node) {
@@ -106,6 +127,9 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
         node_keep(node, 1, rstd);
         node->with.epsilon = epsilon;
         node->compute = rms_norm_compute;
+        node->writes_16_bits = true;
+    } else if (deferred) {
+        write_rms_norm(x, weight, epsilon, rstd, y);
     }
     return y;
 }

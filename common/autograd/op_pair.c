@@ -61,7 +61,7 @@ static bool changes_the_same_way(const Tensor *x, const Tensor *dy, const Tensor
 static void pair_gradient(Node *node, Tensor *dy)
 {
     const PairCall *call = &node->with.pair;
-    Tensor *x = node->input[0], *dx = called(call, true, dy);
+    Tensor *x = node->input[0], *dx = called(call, true, in_type_of(node->output, dy));
     const bool resizes = call->along[true] || call->resizes;
     if (!dx || !shape_equal(dx->shape, x->shape))
         misuse(resizes && is_sized_wrongly(call, x, dy)
@@ -81,13 +81,13 @@ static void pair_gradient(Node *node, Tensor *dy)
                "%s, backward: it returned %s for an argument %s, for which forward returned %s",
                call->op.name, dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x),
                TENSOR_TEXT(node->output));
-    gradient_add(x, ready(dx));
+    gradient_add(x, available(dx));
 }
 
 /* Computes the result of a pair whose forward returned its argument. */
 static void share_argument(Node *node)
 {
-    const Tensor *x = ready(node->input[0]);
+    const Tensor *x = in_type_of(node->output, node->input[0]);
     node->output->buffer = buffer_hold(x->buffer);
     node->output->data = x->data;
 }
@@ -98,13 +98,14 @@ static void call_again(Node *node)
 {
     Tensor *y = node->output;
     const bool recording = tape_record(y->tape, false);
-    Tensor *value = called(&node->with.pair, false, ready(node->saved[0]));
+    Tensor *value = called(&node->with.pair, false, in_type_of(y, node->saved[0]));
     tape_record(y->tape, recording);
     if (!value || !shape_equal(value->shape, y->shape))
         misuse("the backward pass calls forward again with the same x: return the same result",
                "%s, forward: it returned %s the second time, and %s before",
                node->with.pair.op.name, value ? TENSOR_TEXT(value) : "NULL", TENSOR_TEXT(y));
-    y->buffer = buffer_hold(ready(value)->buffer);
+    value = in_type_of(y, value);
+    y->buffer = buffer_hold(value->buffer);
     y->data = value->data;
 }
 
@@ -112,11 +113,11 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
     bool recording = tape_record(tape, false); /* operations within the pair must not be recorded */
-    Tensor *value = called(&call, false, ready(x));
+    Tensor *value = called(&call, false, call.is_own ? ready(x) : available_narrow(x));
     tape_record(tape, recording);
     if (!value)
         misuse("return a tensor", "%s, forward: it returned NULL", call.op.name);
-    Tensor *y = tape_view(tape, ready(value), placement);
+    Tensor *y = tape_view(tape, available(value), placement);
     if (call.is_own)
         tape->next.of[0] = (Attribute){N_("through"), .text = "apply"};
     else if (call.along[0])
@@ -126,6 +127,7 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
     if (!node)
         return y;
     node->with.pair = call;
+    node->takes_16_bits = !call.is_own;
     if (value->buffer == x->buffer && can_be_computed(x))
         node->compute = share_argument;
     if (value->buffer != x->buffer && call.runs_again) {

@@ -9,7 +9,7 @@
 static void gelu_gradient(Node *node, Tensor *dy)
 {
     Tensor *x = node->saved[0];
-    dy = gradient_like(dy, x);
+    dy = in_type_of(x, dy);
     Tensor *dx = gradient_over(dy, x->placement);
     kernel_gelu_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
                          reals_or_halves(dx));
@@ -62,7 +62,7 @@ static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *x = node->saved[1];
-    dy = x ? gradient_like(dy, x) : dy;
+    dy = x ? in_type_of(x, dy) : dy;
     Tensor *dx = gradient_over(dy, dy->placement);
     kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability,
                    kept_of(node), reals_or_halves(dy), reals_or_halves(x ? x : dy),
@@ -151,7 +151,10 @@ Tensor *add(Tensor *x, Tensor *y)
     Tape *tape = tape_of("add", x, y);
     Tensor *z =
         tape_tensor(tape, REAL, x->shape, place_result(tape, PLACE_ALIKE, "add", x, y, LAST));
-    kernel_vector_add(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));
+    const bool y_is_narrow = available(y)->dtype == HALF; /* the kernel takes one in 16 bits */
+    const real *full = reals(ready(y_is_narrow ? x : y));
+    kernel_vector_add(tensor_count(x), full, reals_or_halves(available(y_is_narrow ? y : x)),
+                      reals(z));
     tape_operation(tape, "add", add_gradient, z, 2, (Tensor *[]){x, y});
     return z;
 }

@@ -318,8 +318,30 @@ Tensor *available(Tensor *x)
     return x;
 }
 
+/* Can x's operation compute it in either type? */
+static bool has_a_choice(const Tensor *x)
+{
+    return can_be_computed(x) && x->producer->writes_16_bits;
+}
+
+static void choose_16_bits(Tensor *x)
+{
+    if (!x->buffer && has_a_choice(x) && precision_is_16_bits(backend_products()))
+        x->dtype = HALF;
+}
+
+Tensor *available_narrow(Tensor *x)
+{
+    choose_16_bits(x);
+    return available(x);
+}
+
 Tensor *ready(Tensor *x)
 {
+    if (x->dtype == HALF && has_a_choice(x)) {
+        tape_release_value(x);
+        x->dtype = REAL;
+    }
     if (available(x)->dtype != HALF)
         return x;
     Buffer *in_16_bits = x->buffer;
@@ -336,6 +358,7 @@ Tensor *ready(Tensor *x)
  * the new copy, because it outlives the tape that owns the copy. */
 Tensor *rounded_copy(Tape *tape, Tensor *x)
 {
+    choose_16_bits(x);
     if (x->dtype != REAL)
         return available(x);
     Tensor *copy = x->rounded;
@@ -351,6 +374,11 @@ Tensor *rounded_copy(Tape *tape, Tensor *x)
         x->rounded = copy;
     kernel_round(tensor_count(x), reals(x), halves(copy));
     return copy;
+}
+
+Tensor *in_type_of(const Tensor *other, Tensor *x)
+{
+    return other->dtype == HALF ? rounded_copy(x->tape, x) : ready(x);
 }
 
 void unshare(Tensor *x) /* of reals */

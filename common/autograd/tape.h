@@ -105,6 +105,7 @@ struct Node {
     Tensor *input[NODE_INPUTS]; /**< its arguments, then NULL */
     Tensor *saved[SAVED];       /**< views of what backward or compute reads: see node_keep() */
     bool takes_16_bits; /**< backward also takes a dy in 16 bits: set it after tape_operation() */
+    bool writes_16_bits; /**< compute writes numbers of the type that the output has by then */
     void *address;      /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
@@ -277,7 +278,12 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
  *  numbers may be in 16 bits: reals_or_halves(x). */
 Tensor *available(Tensor *x);
 
-/** The same, with numbers of type `real`: from now on, a HALF tensor is a REAL one. */
+/** The same for what is multiplied next: in 16 bits if x is not computed yet, products are in 16
+ *  bits, and x's operation can write them. */
+Tensor *available_narrow(Tensor *x);
+
+/** available(x), with numbers of type `real`: from now on, a HALF tensor is a REAL one. Numbers that can
+ *  be computed as reals are not widened. */
 Tensor *ready(Tensor *x);
 
 /** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()): x itself or a
@@ -311,8 +317,8 @@ Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate);
  *  NULL if x needs none. */
 Tensor *gradient_sum(Tensor *x);
 
-/** Returns dy with numbers of x's type, for a kernel that takes both. */
-Tensor *gradient_like(Tensor *dy, const Tensor *x);
+/** Returns x with numbers of the other tensor's type. */
+Tensor *in_type_of(const Tensor *other, Tensor *x);
 
 /** Returns where to write the gradient of an argument of dy's shape and type, for gradient_add(): dy
  *  itself if nothing else holds its buffer. */

@@ -173,6 +173,10 @@ void kernel_round(int64_t count, const real *x, uint16_t *y);
 /** y = x, of numbers that kernel_round() has rounded. */
 void kernel_widen(int64_t count, const uint16_t *x, real *y);
 
+/** sums [columns] = the sum of the rows of x [rows,columns], added as reals in the order of the rows,
+ *  then rounded; rows >= 1. They may overwrite the first row. */
+void kernel_add_halves(int64_t rows, int64_t columns, const uint16_t *x, uint16_t *sums);
+
 /* ---- y = x W^T: both factors have one type, and sums are reals ----------------------------------------- */
 
 /** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). Only a product
@@ -214,7 +218,7 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, Numbers x, int32_t *in
  *  \f[ y = (x - \mathrm{mean}) \cdot \mathrm{rstd} \cdot \mathrm{weight} + \mathrm{bias}, \qquad
  *      \mathrm{rstd} = \frac{1}{\sqrt{\mathrm{variance} + \epsilon}} \f] */
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                               const real *bias, double epsilon, real *y, real *mean, real *rstd);
+                               const real *bias, double epsilon, Numbers y, real *mean, real *rstd);
 
 /** Writes dx (or adds to it if `accumulate`); adds to dweight and dbias [columns]. With n = (x -
  *  mean) · rstd and means over a row:
@@ -229,7 +233,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
  *  \f[ y = x \cdot \mathrm{rstd} \cdot \mathrm{weight}, \qquad
  *      \mathrm{rstd} = \frac{1}{\sqrt{\overline{x^2} + \epsilon}} \f] */
 void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                             double epsilon, real *y, real *rstd);
+                             double epsilon, Numbers y, real *rstd);
 
 /** Writes dx (or adds to it if `accumulate`); adds to dweight [columns]. With n = x · rstd and means
  *  over a row:
@@ -369,7 +373,7 @@ void kernel_vector_subtract(int64_t count, const real *x, const real *y, real *z
 void kernel_vector_fill(int64_t count, double value, real *y);
 /** y [count] = x [count]. */
 void kernel_vector_copy(int64_t count, const real *x, real *y);
-void kernel_vector_add(int64_t count, const real *x, const real *y, real *z); /**< z = x + y */
+void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z);     /**< z = x + y */
 void kernel_vector_accumulate(int64_t count, const real *x, real *y);         /**< y += x    */
 void kernel_vector_scale(int64_t count, double factor, real *x);              /**< x *= factor */
 

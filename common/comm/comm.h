@@ -77,6 +77,19 @@ void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, in
  *  must not overlap x. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
+/** The numbers in 16 bits that travel as one `real`. */
+enum { HALVES = sizeof(real) / sizeof(uint16_t) };
+
+/** comm_all_reduce() of numbers in 16 bits. They travel as such: each rank adds the ranks' terms of
+ *  its part as reals, in the order of the ranks, and rounds the sum once. `count` is a multiple of
+ *  size · HALVES; room [count] for the terms, which no argument overlaps. */
+void comm_all_reduce_halves(Group *group, const uint16_t *x, uint16_t *result, int64_t count,
+                            uint16_t *room);
+/** comm_reduce_scatter() of such numbers. `columns` is a multiple of HALVES; room [rows,
+ *  size·columns]. */
+void comm_reduce_scatter_halves(Group *group, const uint16_t *x, uint16_t *result, int64_t rows,
+                                int64_t columns, uint16_t *room);
+
 /** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1;
  *  on rank k, part k becomes the sum of this part over the ranks. The ranks' terms are added in
  *  rank order, so the sums do not depend on how x is split into parts. The rest of x does not

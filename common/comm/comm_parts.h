@@ -8,10 +8,11 @@
 BEGIN_C
 #include "comm/comm.h"
 
-/** How an all-reduce combines the ranks' numbers. */
+/** How a collective combines the ranks' numbers. */
 typedef enum ReduceOp {
-    SUM,    /**< adds them */
-    MAXIMUM /**< takes the largest one */
+    SUM,     /**< adds them */
+    MAXIMUM, /**< takes the largest one */
+    APART    /**< does not: an all-to-all is a reduce-scatter without the sum */
 } ReduceOp;
 
 /** How a group communicates. The functions of comm.h count, measure and call these. */
@@ -23,6 +24,9 @@ typedef struct Transport {
     /** see comm_reduce_scatter() */
     void (*reduce_scatter)(Group *group, const real *x, real *result, int64_t rows,
                            int64_t columns);
+    /** gives each rank its columns of each rank's x [rows, size·columns]: result [size, rows,
+     *  columns], in the order of the ranks, which must not overlap x */
+    void (*all_to_all)(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
     /** see comm_reduce_scatter_parts() */
     void (*reduce_scatter_parts)(Group *group, real *x, const int64_t *begin);
     /** see comm_all_gather_parts() */

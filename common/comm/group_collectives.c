@@ -77,6 +77,33 @@ void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows
     exchange_blocks(group, REDUCE_SCATTER, x, result, rows, columns);
 }
 
+/* ---- numbers in 16 bits: each pair travels as one real ---- */
+
+static void exchange_terms(Group *group, const uint16_t *x, uint16_t *result, int64_t rows,
+                           int64_t columns, uint16_t *room)
+{
+    group->transport->all_to_all(group, (const real *)x, (real *)room, rows, columns / HALVES);
+    kernel_add_halves(group->size, rows * columns, room, result);
+}
+
+void comm_reduce_scatter_halves(Group *group, const uint16_t *x, uint16_t *result, int64_t rows,
+                                int64_t columns, uint16_t *room)
+{
+    double begin = MPI_Wtime();
+    exchange_terms(group, x, result, rows, columns, room);
+    count(group, REDUCE_SCATTER, (group->size - 1) * rows * columns / HALVES, begin);
+}
+
+void comm_all_reduce_halves(Group *group, const uint16_t *x, uint16_t *result, int64_t numbers,
+                            uint16_t *room)
+{
+    double begin = MPI_Wtime();
+    const int64_t each = numbers / group->size;
+    exchange_terms(group, x, room, 1, each, room);
+    group->transport->all_gather(group, (const real *)room, (real *)result, 1, each / HALVES);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers / HALVES), begin);
+}
+
 void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const int64_t mine = begin[group->rank + 1] - begin[group->rank];

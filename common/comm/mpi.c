@@ -83,6 +83,19 @@ static void mpi_all_gather(Group *group, const real *x, real *result, int64_t ro
     host_view_store(&to);
 }
 
+static void mpi_all_to_all(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    const int64_t all = rows * columns * group->size;
+    HostView from = host_view_read(x, all), to = host_view_write(result, all);
+    MPI_Datatype each = columns_of(rows, columns, columns * group->size),
+                 block = columns_of(1, rows * columns, rows * columns);
+    MPI_Alltoall(from.numbers, 1, each, to.numbers, 1, block, group->comm);
+    MPI_Type_free(&each);
+    MPI_Type_free(&block);
+    host_view_end(&from);
+    host_view_store(&to);
+}
+
 /* MPI does not sum derived types, so each rank's columns are first copied together. */
 static real *blocks_of(const real *x, int64_t rows, int64_t columns, int size)
 {
@@ -285,6 +298,7 @@ static void mpi_poke(Group *group)
 const Transport over_mpi = {.all_reduce = mpi_all_reduce,
                             .all_gather = mpi_all_gather,
                             .reduce_scatter = mpi_reduce_scatter,
+                            .all_to_all = mpi_all_to_all,
                             .reduce_scatter_parts = mpi_reduce_scatter_parts,
                             .all_gather_parts = mpi_all_gather_parts,
                             .broadcast = mpi_broadcast,

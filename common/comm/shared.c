@@ -98,19 +98,19 @@ static void shared_wait(CommRequest *request)
 }
 
 /* Blocks side by side: each row has the same number of columns from each rank. */
-static void exchange_blocks(Group *group, Operation operation, const real *x, real *result,
-                            int64_t rows, int64_t columns)
+static void exchange_blocks(Group *group, Operation operation, ReduceOp how, const real *x,
+                            real *result, int64_t rows, int64_t columns)
 {
     const int n = group->size;
     const int64_t each = rows * columns;
     const bool gathers = operation == ALL_GATHER;
     HostView from = host_view_read(x, gathers ? each : n * each),
-             to = host_view_write(result, gathers ? n * each : each);
+             to = host_view_write(result, gathers || how == APART ? n * each : each);
     Shared *shared = group->link;
     for (int k = 0; k <= n; k++)
         shared->begin[k] = k * columns;
     run(group, (Collective){.request.operation = operation,
-                            .how = SUM,
+                            .how = how,
                             .count = n * each,
                             .width = n * columns,
                             .begin = shared->begin,
@@ -124,13 +124,19 @@ static void exchange_blocks(Group *group, Operation operation, const real *x, re
 static void shared_all_gather(Group *group, const real *x, real *result, int64_t rows,
                               int64_t columns)
 {
-    exchange_blocks(group, ALL_GATHER, x, result, rows, columns);
+    exchange_blocks(group, ALL_GATHER, SUM, x, result, rows, columns);
 }
 
 static void shared_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
                                   int64_t columns)
 {
-    exchange_blocks(group, REDUCE_SCATTER, x, result, rows, columns);
+    exchange_blocks(group, REDUCE_SCATTER, SUM, x, result, rows, columns);
+}
+
+static void shared_all_to_all(Group *group, const real *x, real *result, int64_t rows,
+                              int64_t columns)
+{
+    exchange_blocks(group, REDUCE_SCATTER, APART, x, result, rows, columns);
 }
 
 /* Parts one after the other, in place: the array is a single row. */
@@ -229,6 +235,7 @@ bool shared_join(Group *group)
     over_shared.all_reduce = shared_all_reduce;
     over_shared.all_gather = shared_all_gather;
     over_shared.reduce_scatter = shared_reduce_scatter;
+    over_shared.all_to_all = shared_all_to_all;
     over_shared.reduce_scatter_parts = shared_reduce_scatter_parts;
     over_shared.all_gather_parts = shared_all_gather_parts;
     over_shared.receive = shared_receive;

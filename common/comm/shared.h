@@ -25,7 +25,7 @@ enum {
 typedef struct SharedSlot {
     int64_t count;              /**< numbers of the whole array */
     Operation operation;        /**< which collective */
-    ReduceOp how;               /**< of an all-reduce */
+    ReduceOp how;               /**< of a sum */
     int64_t width;              /**< numbers in a row; 0 in an all-reduce */
     real numbers[SLOT_NUMBERS]; /**< those that other ranks need, at their offsets in the piece */
 } SharedSlot;
@@ -42,8 +42,9 @@ typedef struct Board {
 /** A collective on an array of `count` numbers. The array has rows of `width` numbers.
  *  Columns begin[k] to begin[k + 1] - 1 of each row belong to rank k. */
 typedef struct Collective {
-    CommRequest request;           /**< with the operation: a sum, a gather or a reduce-scatter */
-    ReduceOp how;                  /**< of an all-reduce */
+    CommRequest request;           /**< with the operation: a sum, a gather, or a reduce-scatter,
+                                    *  which may be an all-to-all */
+    ReduceOp how;                  /**< of a sum */
     int64_t count;                 /**< the same on all ranks */
     int64_t width;                 /**< begin[size]; 0 for an all-reduce */
     const int64_t *begin;          /**< [size+1]; NULL for an all-reduce */

@@ -102,14 +102,18 @@ static void reduce(ReduceOp how, const real *const *from, int size, int64_t coun
 }
 
 /* Combines `count` numbers from `at` on, in a piece that begins at `begin`: this rank's from its
- * array, the others' from their slots. */
+ * array, the others' from their slots. An all-to-all's result has a block for each rank. */
 static void reduce_at(const Collective *c, const Shared *shared, int64_t at, int64_t begin,
                       int64_t count, real *result)
 {
-    for (int r = 0; r < shared->group->size; r++)
+    const int size = shared->group->size;
+    for (int r = 0; r < size; r++)
         shared->from[r] = shared->slot[r]->numbers + (at - begin);
     shared->from[shared->group->rank] = c->from + at;
-    reduce(c->how, shared->from, shared->group->size, count, result);
+    for (int r = 0; c->how == APART && r < size; r++)
+        copy(shared->from[r], count, result + r * (c->count / size));
+    if (c->how != APART)
+        reduce(c->how, shared->from, size, count, result);
 }
 
 static void take_piece(const Collective *c, const Shared *shared)
@@ -141,6 +145,7 @@ static void describe(Operation operation, ReduceOp how, int64_t count, int64_t w
                      char text[COLLECTIVE_SIZE])
 {
     const char *const name = operation == ALL_GATHER       ? "all-gather"
+                             : how == APART                ? "all-to-all"
                              : operation == REDUCE_SCATTER ? "reduce-scatter"
                              : how == MAXIMUM              ? "all-reduce (maximum)"
                                                            : "all-reduce (sum)";

@@ -108,6 +108,50 @@ START_TEST(a_sum_is_a_new_tensor)
 }
 END_TEST
 
+static Tensor *narrow_tensor_of(int r, Shape shape)
+{
+    Tensor *x = tensor_of(r, shape, whole()), *y = tape_tensor(tape, HALF, shape, whole());
+    for (int64_t i = 0; i < shape_count(shape); i++)
+        reals(x)[i] = (real)((r + 1) * (i % 23)); /* 16 bits hold these and their sums */
+    kernel_round(tensor_count(x), reals(x), halves(y));
+    return y;
+}
+
+/* `uneven` cannot be cut into pairs for each rank, so its sum is in reals. */
+START_TEST(numbers_in_16_bits_travel_as_such_and_have_the_same_sums)
+{
+    group_up(_i);
+    const Shape shape = SHAPE(2, B, 6), uneven = SHAPE(1, 7, 5);
+    group_reset_counters(group);
+    Tensor *sum = group_all_reduce(group, narrow_tensor_of(rank, shape)),
+           *other = group_all_reduce(group, narrow_tensor_of(rank, uneven)),
+           *all = group_all_gather(group, narrow_tensor_of(rank, shape), 1),
+           *mine = group_reduce_scatter(group, narrow_tensor_of(rank, shape), 1);
+    ck_assert_int_eq(sum->dtype, HALF);
+    ck_assert_int_eq(other->dtype, size > 1 ? REAL : HALF);
+    ck_assert_int_eq(all->dtype, HALF);
+    ck_assert_int_eq(mine->dtype, HALF);
+    const int64_t count = shape_count(shape);
+    ck_assert_int_eq(group_counter(group, ALL_GATHER).bytes, (size - 1) * count * 2);
+    ck_assert_int_eq(group_counter(group, REDUCE_SCATTER).bytes, (size - 1) * count / size * 2);
+    const int times = size * (size + 1) / 2;
+    bool right = true;
+    for (int64_t i = 0; i < count; i++)
+        right = right && reals(ready(sum))[i] == (real)(times * (i % 23));
+    for (int64_t i = 0; i < shape_count(uneven); i++)
+        right = right && reals(ready(other))[i] == (real)(times * (i % 23));
+    for (int64_t i = 0; i < tensor_count(mine); i++)
+        right = right && reals(ready(mine))[i] ==
+                             (real)(times * (index_in_larger(mine->shape, 1, rank, size, i) % 23));
+    for (int r = 0; r < size; r++)
+        for (int64_t i = 0; i < count; i++)
+            right = right && reals(ready(all))[index_in_larger(shape, 1, r, size, i)] ==
+                                 (real)((r + 1) * (i % 23));
+    ck_assert(right);
+    tape_down();
+}
+END_TEST
+
 START_TEST(a_maximum_is_a_new_tensor)
 {
     group_up(_i);
@@ -548,6 +592,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_gather_joins_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_scatter_cuts_the_sum_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
+    tcase_add_loop_test(tcase, numbers_in_16_bits_travel_as_such_and_have_the_same_sums, 1, 5);
     tcase_add_loop_test(tcase, a_maximum_is_a_new_tensor, 1, 5);
     tcase_add_loop_test(
         tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);

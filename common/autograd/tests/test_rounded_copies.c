@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- results in 16 bits ---- */
 
-/* A model with a weight whose results are multiplied next, and one whose results are added up. */
+/* A model with two layers, the second of which is split along its inputs. */
 static Model *inner_layer(Tensor **up, Tensor **down)
 {
     Model *model = model_new(pool, &mesh, 1);
@@ -208,7 +208,7 @@ static Model *inner_layer(Tensor **up, Tensor **down)
     return model;
 }
 
-START_TEST(what_is_multiplied_next_is_kept_in_16_bits)
+START_TEST(what_a_layer_writes_is_kept_in_16_bits)
 {
     if (!choose())
         return;
@@ -222,7 +222,7 @@ START_TEST(what_is_multiplied_next_is_kept_in_16_bits)
         const TapeMark mark = tape_mark(tape);
         Tensor *inner = linear(x, up), *y = linear(gelu(inner), down);
         ck_assert_int_eq(inner->dtype, in_16_bits ? HALF : REAL);
-        ck_assert_int_eq(y->dtype, REAL);
+        ck_assert_int_eq(y->dtype, inner->dtype);
         ck_assert_int_eq(y->producer->saved[0]->dtype, inner->dtype);
         tape_release_since(tape, mark, y);
         tape_backward(tape, y, dy);
@@ -233,6 +233,63 @@ START_TEST(what_is_multiplied_next_is_kept_in_16_bits)
         memcpy(exact, reals(x->gradient), sizeof exact);
         next_step(1);
     }
+    model_free(model);
+}
+END_TEST
+
+START_TEST(a_norm_has_the_type_that_its_reader_takes)
+{
+    if (!choose())
+        return;
+    static const real ones[IN] = {1, 2, 3};
+    static real exact[X];
+    Problem problem;
+    backend_set_products(FP32, 0, &problem);
+    Tensor *x = numbers("x", ROWS, IN), *scales = tape_reals(tape, SHAPE(IN), whole(), ones, true),
+           *norms[] = {layer_norm_with(x, scales, scales, 1e-5), rms_norm(x, scales, 1e-5)};
+    for (int i = 0; i < 2; i++) {
+        ck_assert(norms[i]->buffer); /* computed at once */
+        backend_wait();
+        memcpy(exact, reals(norms[i]), sizeof exact);
+        backend_set_products(BF16, 0, &problem);
+        Tensor *norm = i ? rms_norm(x, scales, 1e-5) : layer_norm_with(x, scales, scales, 1e-5);
+        ck_assert(!norm->buffer);
+        Tensor *y = linear(norm, weight_of("w"));
+        ck_assert_int_eq(norm->dtype, HALF);
+        backend_wait();
+        for (int k = 0; k < X; k++)
+            ck_assert_double_le(fabs(widened(halves(norm)[k]) - (double)exact[k]),
+                                0x1p-8 * fabs((double)exact[k]));
+        ready(norm);
+        backend_wait();
+        ck_assert_mem_eq(reals(norm), exact, sizeof exact); /* not widened */
+        tape_backward(tape, y, numbers("dy", ROWS, OUT));
+        backend_wait();
+        ck_assert(isfinite(reals(x->gradient)[X - 1]));
+        backend_set_products(FP32, 0, &problem);
+    }
+}
+END_TEST
+
+START_TEST(a_sum_takes_one_argument_in_16_bits)
+{
+    if (!choose())
+        return;
+    Tensor *up, *down;
+    Model *model = inner_layer(&up, &down);
+    Tensor *x = numbers("x", ROWS, IN), *y = linear(linear(x, up), down);
+    for (int turn = 0; turn < 2; turn++) {
+        const Tensor *sum = turn ? add(x, y) : add(y, x);
+        ck_assert_int_eq(y->dtype, HALF);
+        backend_wait();
+        for (int i = 0; i < X; i++)
+            ck_assert(reals(sum)[i] == reals(x)[i] + (real)widened(halves(y)[i]));
+    }
+    const Tensor *twice = add(y, y);
+    backend_wait();
+    for (int i = 0; i < X; i++)
+        ck_assert(reals(twice)[i] == 2 * reals(y)[i]);
+    next_step(1);
     model_free(model);
 }
 END_TEST
@@ -316,7 +373,9 @@ Suite *suite(void)
     tcase_add_test(tests, what_can_be_computed_again_is_not_kept_in_16_bits_either);
     tcase_add_test(tests, attention_and_its_arguments_are_in_16_bits);
     tcase_add_test(tests, a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed);
-    tcase_add_test(tests, what_is_multiplied_next_is_kept_in_16_bits);
+    tcase_add_test(tests, what_a_layer_writes_is_kept_in_16_bits);
+    tcase_add_test(tests, a_norm_has_the_type_that_its_reader_takes);
+    tcase_add_test(tests, a_sum_takes_one_argument_in_16_bits);
     tcase_add_test(tests, a_gradient_stays_in_16_bits_where_it_is_alone_and_read_so);
     tcase_add_test(tests, logits_are_reals_on_the_stage_that_has_only_a_copy_of_the_table);
     tcase_add_test(tests, numbers_in_16_bits_become_reals_where_an_operation_needs_them);

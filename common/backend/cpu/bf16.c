@@ -37,6 +37,29 @@ void kernel_widen(int64_t count, const uint16_t *x, real *y)
     bf16_widen(end - begin, x + begin, y + begin);
 }
 
+enum { NUMBERS_AT_ONCE = 256 }; /**< of sums, in the L1 cache */
+
+KERNEL static void add_columns(int64_t rows, int64_t columns, int64_t begin, int64_t end,
+                               const uint16_t *x, uint16_t *sums)
+{
+    real sum[NUMBERS_AT_ONCE];
+    for (; begin < end; begin += NUMBERS_AT_ONCE) {
+        const int64_t count = end - begin < NUMBERS_AT_ONCE ? end - begin : NUMBERS_AT_ONCE;
+        bf16_widen(count, x + begin, sum);
+        for (int64_t r = 1; r < rows; r++)
+#pragma omp simd
+            for (int64_t c = 0; c < count; c++)
+                sum[c] += widened(x[r * columns + begin + c]);
+        bf16_round(count, sum, sums + begin);
+    }
+}
+
+void kernel_add_halves(int64_t rows, int64_t columns, const uint16_t *x, uint16_t *sums)
+{
+    FOR_PARTS(rows * columns, columns, 2 * CACHE_LINE)
+    add_columns(rows, columns, begin, end, x, sums);
+}
+
 /* ---- linear layers ------------------------------------------------------------------------------------- */
 
 void bf16_multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,

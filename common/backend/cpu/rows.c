@@ -4,16 +4,20 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/products.h"
 #include "backend/cpu/vector_math.h"
 
 /* ---- layer norm and RMS norm ------------------------------------------------------------------------- */
 
-/** Without `centred` (RMS norm), the mean is 0, and there is no bias. */
+/** Without `centred` (RMS norm), the mean is 0, and there is no bias. Results in 16 bits are rounded
+ *  a block at a time. */
 KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const real *x,
-                             const real *weight, const real *bias, real epsilon, real *y,
+                             const real *weight, const real *bias, real epsilon, Numbers y,
                              real *mean, real *rstd)
 {
-    for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
+    enum { BLOCK = 256 };
+    const int64_t most = y.halves ? BLOCK : columns;
+    for (int64_t r = 0; r < rows; r++, x += columns, y = numbers_from(y, columns)) {
         real sum = 0, squares = 0;
         if (centred) {
 #pragma omp simd reduction(+ : sum)
@@ -26,9 +30,17 @@ KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const 
             squares += (x[c] - row_mean) * (x[c] - row_mean);
         const real row_rstd =
             squares <= FLT_MAX ? 1 / sqrtf(squares / (real)columns + epsilon) : NAN;
+        for (int64_t begin = 0; begin < columns; begin += most) {
+            const int64_t count = columns - begin < most ? columns - begin : most;
+            const real *from = x + begin, *factor = weight + begin;
+            real block[BLOCK], *to = y.halves ? block : y.reals + begin;
 #pragma omp simd
-        for (int64_t c = 0; c < columns; c++)
-            y[c] = (x[c] - row_mean) * row_rstd * weight[c] + (centred ? bias[c] : 0);
+            for (int64_t c = 0; c < count; c++)
+                to[c] = (from[c] - row_mean) * row_rstd * factor[c] +
+                        (centred ? bias[begin + c] : 0);
+            if (y.halves)
+                bf16_round(count, block, y.halves + begin);
+        }
         if (centred)
             mean[r] = row_mean;
         rstd[r] = row_rstd;
@@ -36,31 +48,31 @@ KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const 
 }
 
 KERNEL static void layer_norm_rows(int64_t rows, int64_t columns, const real *x, const real *weight,
-                                   const real *bias, real epsilon, real *y, real *mean, real *rstd)
+                                   const real *bias, real epsilon, Numbers y, real *mean, real *rstd)
 {
     norm_rows(true, rows, columns, x, weight, bias, epsilon, y, mean, rstd);
 }
 
 KERNEL static void rms_norm_rows(int64_t rows, int64_t columns, const real *x, const real *weight,
-                                 real epsilon, real *y, real *rstd)
+                                 real epsilon, Numbers y, real *rstd)
 {
     norm_rows(false, rows, columns, x, weight, NULL, epsilon, y, NULL, rstd);
 }
 
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                               const real *bias, double epsilon, real *y, real *mean, real *rstd)
+                               const real *bias, double epsilon, Numbers y, real *mean, real *rstd)
 {
     FOR_PARTS(rows * columns, rows, 1)
     layer_norm_rows(end - begin, columns, x + begin * columns, weight, bias, (real)epsilon,
-                    y + begin * columns, mean + begin, rstd + begin);
+                    numbers_from(y, begin * columns), mean + begin, rstd + begin);
 }
 
 void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                             double epsilon, real *y, real *rstd)
+                             double epsilon, Numbers y, real *rstd)
 {
     FOR_PARTS(rows * columns, rows, 1)
     rms_norm_rows(end - begin, columns, x + begin * columns, weight, (real)epsilon,
-                  y + begin * columns, rstd + begin);
+                  numbers_from(y, begin * columns), rstd + begin);
 }
 
 /** The arguments of both backward passes. For RMS norm, mean and dbias are NULL. */

@@ -18,6 +18,13 @@ KERNEL static void add(int64_t count, const real *x, const real *y, real *z)
         z[i] = x[i] + y[i];
 }
 
+KERNEL static void add_halves(int64_t count, const real *x, const uint16_t *y, real *z)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        z[i] = x[i] + widened(y[i]);
+}
+
 KERNEL static void scale(int64_t count, real factor, real *x)
 {
 #pragma omp simd
@@ -57,15 +64,20 @@ void kernel_vector_copy(int64_t count, const real *x, real *y)
     memcpy(y + begin, x + begin, (size_t)(end - begin) * sizeof *y);
 }
 
-void kernel_vector_add(int64_t count, const real *x, const real *y, real *z)
+void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z)
 {
     FOR_PARTS(count, count, CACHE_LINE)
-    add(end - begin, x + begin, y + begin, z + begin);
+    {
+        if (y.halves)
+            add_halves(end - begin, x + begin, y.halves + begin, z + begin);
+        else
+            add(end - begin, x + begin, y.reals + begin, z + begin);
+    }
 }
 
 void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 {
-    kernel_vector_add(count, x, y, y);
+    kernel_vector_add(count, x, in_full(y), y);
 }
 
 void kernel_vector_scale(int64_t count, double factor, real *x)

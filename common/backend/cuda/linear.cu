@@ -75,6 +75,24 @@ void kernel_widen(int64_t count, const uint16_t *x, real *y)
     launch_for("widen", count, widen, count, on_device(from), y);
 }
 
+__global__ static void add_halves(int64_t rows, int64_t columns, DeviceNumbers x,
+                                  DeviceNumbers sums)
+{
+    FOR_EACH(c, columns)
+    {
+        float sum = number_at(x, c);
+        for (int64_t r = 1; r < rows; r++)
+            sum += number_at(x, r * columns + c);
+        put_number(sums, c, sum);
+    }
+}
+
+void kernel_add_halves(int64_t rows, int64_t columns, const uint16_t *x, uint16_t *sums)
+{
+    const Numbers from = {NULL, (uint16_t *)x}, to = {NULL, sums};
+    launch_for("add_halves", columns, add_halves, rows, columns, on_device(from), on_device(to));
+}
+
 /* ---- products -------------------------------------------------------------------------------------------- */
 
 typedef struct Matrix {

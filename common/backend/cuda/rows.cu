@@ -123,13 +123,13 @@ __device__ static int64_t row_of_warp(void)
 
 template <bool CENTRED>
 __global__ static void norm(int64_t rows, int64_t columns, const float *x, const float *weight,
-                            const float *bias, float epsilon, float *y, float *mean, float *rstd)
+                            const float *bias, float epsilon, DeviceNumbers y, float *mean,
+                            float *rstd)
 {
     const int64_t row = row_of_warp(), lane = threadIdx.x % WARP;
     if (row >= rows)
         return;
     x += row * columns;
-    y += row * columns;
     float sum = 0, squares = 0;
     for (int64_t c = lane; CENTRED && c < columns; c += WARP)
         sum += x[c];
@@ -139,7 +139,8 @@ __global__ static void norm(int64_t rows, int64_t columns, const float *x, const
     squares = lanes_sum(squares);
     const float row_rstd = squares <= FLT_MAX ? 1 / sqrtf(squares / (float)columns + epsilon) : NAN;
     for (int64_t c = lane; c < columns; c += WARP)
-        y[c] = (x[c] - row_mean) * row_rstd * weight[c] + (CENTRED ? bias[c] : 0);
+        put_number(y, row * columns + c,
+                   (x[c] - row_mean) * row_rstd * weight[c] + (CENTRED ? bias[c] : 0));
     if (lane > 0)
         return;
     if (CENTRED)
@@ -177,19 +178,19 @@ __global__ static void norm_gradient(int64_t rows, int64_t columns, const float 
 }
 
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                               const real *bias, double epsilon, real *y, real *mean, real *rstd)
+                               const real *bias, double epsilon, Numbers y, real *mean, real *rstd)
 {
     if (rows > 0)
         launch("layer_norm_forward", norm<true>, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
-               weight, bias, (float)epsilon, y, mean, rstd);
+               weight, bias, (float)epsilon, on_device(y), mean, rstd);
 }
 
 void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                             double epsilon, real *y, real *rstd)
+                             double epsilon, Numbers y, real *rstd)
 {
     if (rows > 0)
         launch("rms_norm_forward", norm<false>, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
-               weight, nullptr, (float)epsilon, y, nullptr, rstd);
+               weight, nullptr, (float)epsilon, on_device(y), nullptr, rstd);
 }
 
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,

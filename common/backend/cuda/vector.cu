@@ -1,15 +1,16 @@
 /* Element-wise operations, copies, the sum of squares, and the optimisers' steps. */
 #include "backend/adamw.h"
 #include "backend/cuda/device.cuh"
+#include "backend/cuda/tensor_cores.cuh"
 
 __global__ static void fill(int64_t count, float value, float *y)
 {
     FOR_EACH(i, count) y[i] = value;
 }
 
-__global__ static void sum_of_two(int64_t count, const float *x, const float *y, float *z)
+__global__ static void sum_of_two(int64_t count, const float *x, DeviceNumbers y, float *z)
 {
-    FOR_EACH(i, count) z[i] = x[i] + y[i];
+    FOR_EACH(i, count) z[i] = x[i] + number_at(y, i);
 }
 
 __global__ static void scale(int64_t count, float factor, float *x)
@@ -29,14 +30,14 @@ void kernel_vector_fill(int64_t count, double value, real *y)
     launch_for("vector_fill", count, fill, count, (float)value, y);
 }
 
-void kernel_vector_add(int64_t count, const real *x, const real *y, real *z)
+void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z)
 {
-    launch_for("vector_add", count, sum_of_two, count, x, y, z);
+    launch_for("vector_add", count, sum_of_two, count, x, on_device(y), z);
 }
 
 void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 {
-    launch_for("vector_accumulate", count, sum_of_two, count, y, x, y);
+    launch_for("vector_accumulate", count, sum_of_two, count, y, on_device(in_full(x)), y);
 }
 
 void kernel_vector_scale(int64_t count, double factor, real *x)

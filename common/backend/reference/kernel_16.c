@@ -69,6 +69,16 @@ void kernel_widen(int64_t count, const uint16_t *x, real *y)
         y[i] = decoded(format(), x[i]);
 }
 
+void kernel_add_halves(int64_t rows, int64_t columns, const uint16_t *x, uint16_t *sums)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        real sum = decoded(format(), x[c]);
+        for (int64_t r = 1; r < rows; r++)
+            sum = rounded(sum + decoded(format(), x[r * columns + c]));
+        sums[c] = encoded(format(), sum);
+    }
+}
+
 real reference_decoded(uint16_t x)
 {
     return decoded(format(), x);

@@ -33,25 +33,28 @@ static real normed_of(real x, real mean, real rstd)
 }
 
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                               const real *bias, double epsilon, real *y, real *mean, real *rstd)
+                               const real *bias, double epsilon, Numbers y, real *mean, real *rstd)
 {
     const Order order = reference_order(columns);
-    for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
+    for (int64_t r = 0; r < rows; r++, x += columns) {
         mean[r] = mean_of(order, x);
         rstd[r] = rstd_of(order, x, mean[r], epsilon);
         for (int64_t c = 0; c < columns; c++)
-            y[c] = rounded(rounded(normed_of(x[c], mean[r], rstd[r]) * weight[c]) + bias[c]);
+            reference_put(
+                y, r * columns + c,
+                rounded(rounded(normed_of(x[c], mean[r], rstd[r]) * weight[c]) + bias[c]));
     }
 }
 
 void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
-                             double epsilon, real *y, real *rstd)
+                             double epsilon, Numbers y, real *rstd)
 {
     const Order order = reference_order(columns);
-    for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
+    for (int64_t r = 0; r < rows; r++, x += columns) {
         rstd[r] = rstd_of(order, x, 0, epsilon);
         for (int64_t c = 0; c < columns; c++)
-            y[c] = rounded(normed_of(x[c], 0, rstd[r]) * weight[c]);
+            reference_put(y, r * columns + c,
+                          rounded(normed_of(x[c], 0, rstd[r]) * weight[c]));
     }
 }
 

@@ -16,10 +16,10 @@ void kernel_vector_copy(int64_t count, const real *x, real *y)
         y[i] = x[i];
 }
 
-void kernel_vector_add(int64_t count, const real *x, const real *y, real *z)
+void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z)
 {
     for (int64_t i = 0; i < count; i++)
-        z[i] = rounded(x[i] + y[i]);
+        z[i] = rounded(x[i] + reference_number(y, i));
 }
 
 void kernel_vector_accumulate(int64_t count, const real *x, real *y)

@@ -99,14 +99,14 @@ static void lookup_gradient(double *const x[ARGUMENTS], const double *dy,
 static void layer_norm(double *const x[ARGUMENTS], double *y)
 {
     double mean[5], rstd[5];
-    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
+    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, in_full(y), mean, rstd);
 }
 
 static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy,
                                 double *const dx[ARGUMENTS])
 {
     double y[5 * 7], mean[5], rstd[5];
-    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
+    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, in_full(y), mean, rstd);
     kernel_vector_fill(7, 0, dx[1]);
     kernel_vector_fill(7, 0, dx[2]);
     kernel_layer_norm_backward(5, 7, dy, x[0], x[1], mean, rstd, dx[0], false, dx[1], dx[2]);
@@ -115,14 +115,14 @@ static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy,
 static void rms_norm(double *const x[ARGUMENTS], double *y)
 {
     double rstd[5];
-    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, y, rstd);
+    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, in_full(y), rstd);
 }
 
 static void rms_norm_gradient(double *const x[ARGUMENTS], const double *dy,
                               double *const dx[ARGUMENTS])
 {
     double y[5 * 7], rstd[5];
-    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, y, rstd);
+    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, in_full(y), rstd);
     kernel_vector_fill(7, 0, dx[1]);
     kernel_rms_norm_backward(5, 7, dy, x[0], x[1], rstd, dx[0], false, dx[1]);
 }

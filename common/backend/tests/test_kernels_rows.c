@@ -6,10 +6,10 @@ static void call_layer_norm_forward(const Comparison *c, bool reference)
     const Twin *t = c->twins;
     if (reference)
         reference_layer_norm_forward(c->rows, c->columns, t[0].number, t[1].number, t[2].number,
-                                     1e-5, t[3].number, t[4].number, t[5].number);
+                                     1e-5, in_double(t[3].number), t[4].number, t[5].number);
     else
         kernel_layer_norm_forward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, 1e-5,
-                                  t[3].single, t[4].single, t[5].single);
+                                  in_full(t[3].single), t[4].single, t[5].single);
 }
 
 START_TEST(layer_norm_forward_matches_its_definition)
@@ -87,11 +87,11 @@ static void call_rms_norm_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_rms_norm_forward(c->rows, c->columns, t[0].number, t[1].number, 1e-5, t[2].number,
-                                   t[3].number);
+        reference_rms_norm_forward(c->rows, c->columns, t[0].number, t[1].number, 1e-5,
+                                   in_double(t[2].number), t[3].number);
     else
-        kernel_rms_norm_forward(c->rows, c->columns, t[0].single, t[1].single, 1e-5, t[2].single,
-                                t[3].single);
+        kernel_rms_norm_forward(c->rows, c->columns, t[0].single, t[1].single, 1e-5,
+                                in_full(t[2].single), t[3].single);
 }
 
 START_TEST(rms_norm_forward_matches_its_definition)
@@ -148,8 +148,8 @@ START_TEST(row_whose_squares_overflow_is_nan)
     run(&c, call_layer_norm_forward, false);
     for (int64_t i = 0; i < y->count; i++)
         ck_assert(c.columns == 1 || isnan(y->single[i]) == (i >= begin && i < begin + c.columns));
-    kernel_rms_norm_forward(c.rows, c.columns, x->single, c.twins[1].single, 1e-5, y->single,
-                            c.twins[4].single);
+    kernel_rms_norm_forward(c.rows, c.columns, x->single, c.twins[1].single, 1e-5,
+                            in_full(y->single), c.twins[4].single);
     for (int64_t i = 0; i < y->count; i++)
         ck_assert(isnan(y->single[i]) == (i >= begin && i < begin + c.columns));
     free_twins(&c);

@@ -25,9 +25,9 @@ static void call_vector_add(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_vector_add(t[0].count, t[0].number, t[1].number, t[2].number);
+        reference_vector_add(t[0].count, t[0].number, in_double(t[1].number), t[2].number);
     else
-        kernel_vector_add(t[0].count, t[0].single, t[1].single, t[2].single);
+        kernel_vector_add(t[0].count, t[0].single, in_full(t[1].single), t[2].single);
 }
 
 static void call_vector_accumulate(const Comparison *c, bool reference)

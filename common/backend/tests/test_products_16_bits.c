@@ -314,6 +314,68 @@ START_TEST(sums_over_rows_in_16_bits_are_those_of_the_same_numbers)
 }
 END_TEST
 
+START_TEST(norms_in_16_bits_are_those_in_single_precision_rounded)
+{
+    if (!choose())
+        return;
+    const Both x = both("x", MANY), weight = both("w", WIDE), bias = both("b", WIDE),
+               y = both("y", MANY), moments[] = {both("m", MANY), both("r", MANY)};
+    const Numbers results[] = {y.narrow, y.full};
+    for (int i = 0; i < 2; i++)
+        kernel_layer_norm_forward(MANY / WIDE, WIDE, x.full.reals, weight.full.reals,
+                                  bias.full.reals, 1e-5, results[i], moments[0].full.reals,
+                                  moments[1].full.reals);
+    must_be_rounded("layer_norm", MANY, y, 1e-5);
+    for (int i = 0; i < 2; i++)
+        kernel_rms_norm_forward(MANY / WIDE, WIDE, x.full.reals, weight.full.reals, 1e-5,
+                                results[i], moments[1].full.reals);
+    must_be_rounded("rms_norm", MANY, y, 1e-5);
+    const Both all[] = {x, weight, bias, y, moments[0], moments[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free_both(all[i]);
+}
+END_TEST
+
+START_TEST(an_argument_of_a_sum_in_16_bits_is_added_as_it_is)
+{
+    if (!choose())
+        return;
+    const Both x = both("x", MANY), y = both("y", MANY), z = both("z", MANY);
+    float *first = tensor_memory(MANY * sizeof *first);
+    kernel_vector_add(MANY, x.full.reals, y.narrow, first);
+    kernel_vector_add(MANY, x.full.reals, y.full, z.full.reals);
+    backend_wait();
+    ck_assert_mem_eq(first, z.full.reals, MANY * sizeof *first);
+    tensor_memory_free(first);
+    free_both(x);
+    free_both(y);
+    free_both(z);
+}
+END_TEST
+
+START_TEST(rows_in_16_bits_are_added_and_rounded_once)
+{
+    enum { SUMS = 4001 };
+    if (!choose())
+        return;
+    for (int64_t rows = 1; rows < 5; rows++) {
+        const Both x = both("x", rows * SUMS), sums = both("s", SUMS);
+        for (int64_t c = 0; c < SUMS; c++) {
+            sums.full.reals[c] = 0;
+            for (int64_t r = 0; r < rows; r++)
+                sums.full.reals[c] += x.full.reals[r * SUMS + c];
+        }
+        kernel_add_halves(rows, SUMS, x.narrow.halves, sums.narrow.halves);
+        must_be_rounded("sum", SUMS, sums, 1e-6);
+        kernel_add_halves(rows, SUMS, x.narrow.halves, x.narrow.halves); /* in place */
+        backend_wait();
+        ck_assert_mem_eq(x.narrow.halves, sums.narrow.halves, SUMS * sizeof *x.narrow.halves);
+        free_both(x);
+        free_both(sums);
+    }
+}
+END_TEST
+
 START_TEST(rows_of_zeros_in_16_bits_are_found)
 {
     enum { OF_ALL = 90 };
@@ -383,6 +445,9 @@ static TCase *all_kernels(const char *name, void (*choose_it)(void))
     tcase_add_loop_test(tests, operations_in_16_bits_are_those_in_single_precision_rounded, 0,
                         OPERATIONS);
     tcase_add_test(tests, sums_over_rows_in_16_bits_are_those_of_the_same_numbers);
+    tcase_add_test(tests, norms_in_16_bits_are_those_in_single_precision_rounded);
+    tcase_add_test(tests, an_argument_of_a_sum_in_16_bits_is_added_as_it_is);
+    tcase_add_test(tests, rows_in_16_bits_are_added_and_rounded_once);
     tcase_add_test(tests, rows_of_zeros_in_16_bits_are_found);
     return tests;
 }

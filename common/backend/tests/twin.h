@@ -32,18 +32,19 @@ void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, Dou
 void reference_linear_backward_bias(int64_t rows, int64_t out, DoubleNumbers dy, double *dbias);
 void reference_round(int64_t count, const double *x, uint16_t *y);
 void reference_widen(int64_t count, const uint16_t *x, double *y);
+void reference_add_halves(int64_t rows, int64_t columns, const uint16_t *x, uint16_t *sums);
 void reference_lookup_forward(int64_t count, int64_t columns, const int32_t *ids,
                               DoubleNumbers table, DoubleNumbers y);
 void reference_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const double *dy,
                                double *dtable);
 void reference_layer_norm_forward(int64_t rows, int64_t columns, const double *x,
                                   const double *weight, const double *bias, double epsilon,
-                                  double *y, double *mean, double *rstd);
+                                  DoubleNumbers y, double *mean, double *rstd);
 void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
                                    const double *weight, const double *mean, const double *rstd,
                                    double *dx, bool accumulate, double *dweight, double *dbias);
 void reference_rms_norm_forward(int64_t rows, int64_t columns, const double *x,
-                                const double *weight, double epsilon, double *y, double *rstd);
+                                const double *weight, double epsilon, DoubleNumbers y, double *rstd);
 void reference_rms_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
                                  const double *weight, const double *rstd, double *dx,
                                  bool accumulate, double *dweight);
@@ -87,7 +88,7 @@ void reference_logarithm_backward(int64_t count, const double *dy, const double 
 void reference_vector_subtract(int64_t count, const double *x, const double *y, double *z);
 void reference_vector_fill(int64_t count, double value, double *y);
 void reference_vector_copy(int64_t count, const double *x, double *y);
-void reference_vector_add(int64_t count, const double *x, const double *y, double *z);
+void reference_vector_add(int64_t count, const double *x, DoubleNumbers y, double *z);
 void reference_vector_accumulate(int64_t count, const double *x, double *y);
 void reference_vector_scale(int64_t count, double factor, double *x);
 double reference_vector_square_sum(int64_t count, const double *x);

@@ -46,24 +46,6 @@ static void nccl_all_gather(Group *group, const real *x, real *result, int64_t r
                          columns * group->size);
 }
 
-static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
-                                int64_t columns)
-{
-    const Link *link = link_called(group, "reduce_scatter");
-    const int64_t each = rows * columns;
-    if (each == 0)
-        return;
-    real *blocks =
-        rows == 1 ? NULL : (real *)device_work(each * group->size * (int64_t)sizeof(real));
-    for (int k = 0; blocks && k < group->size; k++)
-        kernel_copy_rows(rows, columns, x + k * columns, columns * group->size, blocks + k * each,
-                         columns);
-    link_ask(link, [&] {
-        return ncclReduceScatter(blocks ? blocks : x, result, (size_t)each, ncclFloat, ncclSum,
-                                 link->comm, device_stream());
-    });
-}
-
 /* Starts and ends a group of NCCL operations, which run at the same time. */
 static void as_one(const Link *link, const std::function<ncclResult_t()> &operations)
 {
@@ -73,6 +55,57 @@ static void as_one(const Link *link, const std::function<ncclResult_t()> &operat
             result = operations();
         const ncclResult_t end = ncclGroupEnd();
         return result == ncclSuccess ? end : result;
+    });
+}
+
+/* The ranks' columns of x [rows, size·columns], block by block: x itself, or a copy. */
+static const real *blocks_of(const Group *group, const real *x, int64_t rows, int64_t columns)
+{
+    const int64_t each = rows * columns;
+    if (rows == 1)
+        return x;
+    real *blocks = (real *)device_work(each * group->size * (int64_t)sizeof(real));
+    for (int k = 0; k < group->size; k++)
+        kernel_copy_rows(rows, columns, x + k * columns, columns * group->size, blocks + k * each,
+                         columns);
+    return blocks;
+}
+
+static void nccl_all_to_all(Group *group, const real *x, real *result, int64_t rows,
+                            int64_t columns)
+{
+    const Link *link = link_called(group, "all_to_all");
+    const int64_t each = rows * columns;
+    if (each == 0)
+        return;
+    const real *blocks = blocks_of(group, x, rows, columns);
+    kernel_vector_copy(each, blocks + group->rank * each, result + group->rank * each);
+    as_one(link, [&] {
+        ncclResult_t code = ncclSuccess;
+        for (int k = 0; k < group->size && code == ncclSuccess; k++) {
+            if (k == group->rank)
+                continue;
+            code = ncclSend(blocks + k * each, (size_t)each, ncclFloat, k, link->comm,
+                            device_stream());
+            if (code == ncclSuccess)
+                code = ncclRecv(result + k * each, (size_t)each, ncclFloat, k, link->comm,
+                                device_stream());
+        }
+        return code;
+    });
+}
+
+static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
+                                int64_t columns)
+{
+    const Link *link = link_called(group, "reduce_scatter");
+    const int64_t each = rows * columns;
+    if (each == 0)
+        return;
+    const real *blocks = blocks_of(group, x, rows, columns);
+    link_ask(link, [&] {
+        return ncclReduceScatter(blocks, result, (size_t)each, ncclFloat, ncclSum, link->comm,
+                                 device_stream());
     });
 }
 
@@ -308,6 +341,7 @@ static void nccl_leave(Group *group)
 static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_all_gather,
                                     nccl_reduce_scatter,
+                                    nccl_all_to_all,
                                     nccl_reduce_scatter_parts,
                                     nccl_all_gather_parts,
                                     nccl_broadcast,

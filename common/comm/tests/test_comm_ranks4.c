@@ -280,6 +280,74 @@ START_TEST(reduce_scatter_gives_each_rank_its_columns_of_the_sum)
 }
 END_TEST
 
+/* Small integers, which 16 bits hold exactly, and so do they the sums over four ranks. */
+static real small(int rank, int64_t i)
+{
+    return (real)((rank + 1) * (i % 23));
+}
+
+static uint16_t *halves_of(int rank, int64_t count)
+{
+    real *numbers = numbers_of(rank, count);
+    uint16_t *halves = (uint16_t *)numbers_of(0, count);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = small(rank, i);
+    kernel_round(count, numbers, halves);
+    backend_wait();
+    give_back(numbers);
+    return halves;
+}
+
+/* Is number i of `sums` the sum of the ranks' numbers `first` + i? Gives the memory back. */
+static bool is_small_sum(const Group *group, uint16_t *sums, int64_t count, int64_t first)
+{
+    real *numbers = numbers_of(0, count);
+    bool right = true;
+    kernel_widen(count, sums, numbers);
+    backend_wait();
+    for (int64_t i = 0; i < count; i++) {
+        real sum = 0;
+        for (int rank = 0; rank < group_size(group); rank++)
+            sum += small(rank, first + i);
+        right = right && numbers[i] == sum;
+    }
+    give_back(numbers);
+    give_back((real *)sums);
+    return right;
+}
+
+START_TEST(sums_of_numbers_in_16_bits_travel_as_such)
+{
+    Group *group = group_of_first(_i);
+    const int n = group_size(group), rank = group_rank(group);
+    for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++) {
+        const int64_t rows = SHAPES[k][0], columns = SHAPES[k][1] * HALVES, width = n * columns,
+                      count = rows * width;
+        uint16_t *x = halves_of(rank, count), *room = halves_of(9, count),
+                 *all = halves_of(9, count), *mine = halves_of(9, count);
+        group_reset_counters(group);
+        comm_all_reduce_halves(group, x, all, count, room);
+        comm_reduce_scatter_halves(group, x, mine, rows, columns, room);
+        double bytes[] = {(double)group_counter(group, ALL_REDUCE).bytes,
+                          (double)group_counter(group, REDUCE_SCATTER).bytes};
+        group_sum(group, bytes, 2);
+        bool right = true;
+        for (int64_t r = 0; r < rows; r++) {
+            uint16_t *row = halves_of(9, columns);
+            memcpy(row, mine + r * columns, (size_t)columns * sizeof *row);
+            right = is_small_sum(group, row, columns, r * width + rank * columns) && right;
+        }
+        right = is_small_sum(group, all, count, 0) && right;
+        give_back((real *)x);
+        give_back((real *)room);
+        give_back((real *)mine);
+        ck_assert_msg(right, "%ld rows of %ld numbers", (long)rows, (long)columns);
+        ck_assert_double_eq(bytes[0], (double)(2 * (n - 1) * count * 2));
+        ck_assert_double_eq(bytes[1], (double)((n - 1) * count * 2));
+    }
+}
+END_TEST
+
 START_TEST(broadcast_gives_all_ranks_the_numbers_of_the_root)
 {
     Group *group = group_of_first(_i);
@@ -488,6 +556,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1,
                         GROUPS_TRIED);
+    tcase_add_loop_test(tcase, sums_of_numbers_in_16_bits_travel_as_such, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, broadcast_gives_all_ranks_the_numbers_of_the_root, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, a_message_arrives, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, sends_that_are_started_may_cross, 1, GROUPS_TRIED);
