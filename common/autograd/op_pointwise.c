@@ -62,7 +62,7 @@ static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *x = node->saved[1];
-    dy = x ? in_type_of(x, dy) : dy;
+    dy = in_type_of(x ? x : node->input[0], dy);
     Tensor *dx = gradient_over(dy, dy->placement);
     kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability,
                    kept_of(node), reals_or_halves(dy), reals_or_halves(x ? x : dy),

@@ -104,9 +104,9 @@ struct Node {
     Tensor *output;             /**< its result */
     Tensor *input[NODE_INPUTS]; /**< its arguments, then NULL */
     Tensor *saved[SAVED];       /**< views of what backward or compute reads: see node_keep() */
-    bool takes_16_bits; /**< backward also takes a dy in 16 bits: set it after tape_operation() */
+    bool takes_16_bits;  /**< backward also takes a dy in 16 bits: set it after tape_operation() */
     bool writes_16_bits; /**< compute writes numbers of the type that the output has by then */
-    void *address;      /**< the line of the lab that called it, if there is an observer; or NULL */
+    void *address; /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
         AttentionShape attention; /**< of attention, causal or not */

@@ -373,9 +373,9 @@ void kernel_vector_subtract(int64_t count, const real *x, const real *y, real *z
 void kernel_vector_fill(int64_t count, double value, real *y);
 /** y [count] = x [count]. */
 void kernel_vector_copy(int64_t count, const real *x, real *y);
-void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z);     /**< z = x + y */
-void kernel_vector_accumulate(int64_t count, const real *x, real *y);         /**< y += x    */
-void kernel_vector_scale(int64_t count, double factor, real *x);              /**< x *= factor */
+void kernel_vector_add(int64_t count, const real *x, Numbers y, real *z); /**< z = x + y */
+void kernel_vector_accumulate(int64_t count, const real *x, real *y);     /**< y += x    */
+void kernel_vector_scale(int64_t count, double factor, real *x);          /**< x *= factor */
 
 /** Returns the sum of squares of x, summed in double precision. */
 double kernel_vector_square_sum(int64_t count, const real *x);

@@ -203,9 +203,9 @@ static void measure_layers(const Bench *b)
             kernel_lookup_forward(b->rows, b->hidden, b->ids, in_full(b->table), in_full(x[0])));
     MEASURE("lookup_backward", 3 * small, "GB/s",
             kernel_lookup_backward(b->rows, b->hidden, b->ids, x[0], b->table));
-    MEASURE(
-        "layer_norm_forward", 2 * small, "GB/s",
-        kernel_layer_norm_forward(b->rows, b->hidden, x[0], x[1], x[2], 1e-5, in_full(x[3]), x[4], x[5]));
+    MEASURE("layer_norm_forward", 2 * small, "GB/s",
+            kernel_layer_norm_forward(b->rows, b->hidden, x[0], x[1], x[2], 1e-5, in_full(x[3]),
+                                      x[4], x[5]));
     MEASURE("layer_norm_backward +=", 4 * small, "GB/s",
             kernel_layer_norm_backward(b->rows, b->hidden, x[0], x[1], x[2], x[4], x[5], x[3], true,
                                        x[6], x[7]));
@@ -226,7 +226,8 @@ static void measure_vectors(const Bench *b)
     const double small = 4.0 * (double)b->count, weights = 4.0 * (double)count;
     MEASURE("vector_fill", small, "GB/s", kernel_vector_fill(b->count, 0, x[0]));
     MEASURE("vector_copy", 2 * small, "GB/s", kernel_vector_copy(b->count, x[0], x[1]));
-    MEASURE("vector_add", 3 * small, "GB/s", kernel_vector_add(b->count, x[0], in_full(x[1]), x[2]));
+    MEASURE("vector_add", 3 * small, "GB/s",
+            kernel_vector_add(b->count, x[0], in_full(x[1]), x[2]));
     MEASURE("vector_scale", 2 * small, "GB/s", kernel_vector_scale(b->count, -1.0, x[0]));
     MEASURE("copy_rows half", small, "GB/s",
             kernel_copy_rows(b->rows, half, x[0], b->hidden, x[1], half));

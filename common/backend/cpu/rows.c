@@ -36,8 +36,8 @@ KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const 
             real block[BLOCK], *to = y.halves ? block : y.reals + begin;
 #pragma omp simd
             for (int64_t c = 0; c < count; c++)
-                to[c] = (from[c] - row_mean) * row_rstd * factor[c] +
-                        (centred ? bias[begin + c] : 0);
+                to[c] =
+                    (from[c] - row_mean) * row_rstd * factor[c] + (centred ? bias[begin + c] : 0);
             if (y.halves)
                 bf16_round(count, block, y.halves + begin);
         }
@@ -48,7 +48,8 @@ KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const 
 }
 
 KERNEL static void layer_norm_rows(int64_t rows, int64_t columns, const real *x, const real *weight,
-                                   const real *bias, real epsilon, Numbers y, real *mean, real *rstd)
+                                   const real *bias, real epsilon, Numbers y, real *mean,
+                                   real *rstd)
 {
     norm_rows(true, rows, columns, x, weight, bias, epsilon, y, mean, rstd);
 }

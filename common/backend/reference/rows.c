@@ -53,8 +53,7 @@ void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const
     for (int64_t r = 0; r < rows; r++, x += columns) {
         rstd[r] = rstd_of(order, x, 0, epsilon);
         for (int64_t c = 0; c < columns; c++)
-            reference_put(y, r * columns + c,
-                          rounded(normed_of(x[c], 0, rstd[r]) * weight[c]));
+            reference_put(y, r * columns + c, rounded(normed_of(x[c], 0, rstd[r]) * weight[c]));
     }
 }
 

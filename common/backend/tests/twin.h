@@ -44,7 +44,8 @@ void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *
                                    const double *weight, const double *mean, const double *rstd,
                                    double *dx, bool accumulate, double *dweight, double *dbias);
 void reference_rms_norm_forward(int64_t rows, int64_t columns, const double *x,
-                                const double *weight, double epsilon, DoubleNumbers y, double *rstd);
+                                const double *weight, double epsilon, DoubleNumbers y,
+                                double *rstd);
 void reference_rms_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
                                  const double *weight, const double *rstd, double *dx,
                                  bool accumulate, double *dweight);

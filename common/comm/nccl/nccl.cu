@@ -71,6 +71,35 @@ static const real *blocks_of(const Group *group, const real *x, int64_t rows, in
     return blocks;
 }
 
+/* How many numbers part k has from its number i on, but at most `most`. */
+static int64_t piece_of(const int64_t *begin, int k, int64_t i, int64_t most)
+{
+    const int64_t left = begin[k + 1] - begin[k] - i;
+    return left < 0 ? 0 : left < most ? left : most;
+}
+
+/* Each rank receives the other ranks' numbers i to i + most - 1 of its own part: blocks [size,
+ * mine]. */
+static void exchange_pieces(const Link *link, const real *x, const int64_t *begin, int64_t i,
+                            int64_t most, real *blocks)
+{
+    const Group *group = link->group;
+    const int64_t mine = piece_of(begin, group->rank, i, most);
+    as_one(link, [&] {
+        ncclResult_t result = ncclSuccess;
+        for (int k = 0; k < group->size && result == ncclSuccess; k++) {
+            const int64_t theirs = piece_of(begin, k, i, most);
+            if (k != group->rank && theirs > 0)
+                result = ncclSend(x + begin[k] + i, (size_t)theirs, ncclFloat, k, link->comm,
+                                  device_stream());
+            if (k != group->rank && mine > 0 && result == ncclSuccess)
+                result = ncclRecv(blocks + k * mine, (size_t)mine, ncclFloat, k, link->comm,
+                                  device_stream());
+        }
+        return result;
+    });
+}
+
 static void nccl_all_to_all(Group *group, const real *x, real *result, int64_t rows,
                             int64_t columns)
 {
@@ -79,20 +108,12 @@ static void nccl_all_to_all(Group *group, const real *x, real *result, int64_t r
     if (each == 0)
         return;
     const real *blocks = blocks_of(group, x, rows, columns);
-    kernel_vector_copy(each, blocks + group->rank * each, result + group->rank * each);
-    as_one(link, [&] {
-        ncclResult_t code = ncclSuccess;
-        for (int k = 0; k < group->size && code == ncclSuccess; k++) {
-            if (k == group->rank)
-                continue;
-            code = ncclSend(blocks + k * each, (size_t)each, ncclFloat, k, link->comm,
-                            device_stream());
-            if (code == ncclSuccess)
-                code = ncclRecv(result + k * each, (size_t)each, ncclFloat, k, link->comm,
-                                device_stream());
-        }
-        return code;
-    });
+    int64_t *begin = (int64_t *)calloc((size_t)group->size + 1, sizeof *begin);
+    for (int k = 0; k < group->size; k++)
+        begin[k + 1] = begin[k] + each;
+    kernel_vector_copy(each, blocks + begin[group->rank], result + begin[group->rank]);
+    exchange_pieces(link, blocks, begin, 0, each, result);
+    free(begin);
 }
 
 static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
@@ -109,50 +130,22 @@ static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64
     });
 }
 
-/* An exchange moves at most `piece` numbers of each part at a time. piece_of() returns how many of
- * part k, from its number i on. */
-static const int64_t piece = 1 << 22;
-static int64_t piece_of(const int64_t *begin, int k, int64_t i)
-{
-    const int64_t left = begin[k + 1] - begin[k] - i;
-    return left < 0 ? 0 : left < piece ? left : piece;
-}
-
-/* Each rank receives the other ranks' numbers of its own part: blocks [size, mine]. */
-static void exchange_pieces(const Link *link, const real *x, const int64_t *begin, int64_t i,
-                            real *blocks)
-{
-    const Group *group = link->group;
-    const int64_t mine = piece_of(begin, group->rank, i);
-    as_one(link, [&] {
-        ncclResult_t result = ncclSuccess;
-        for (int k = 0; k < group->size && result == ncclSuccess; k++) {
-            const int64_t theirs = piece_of(begin, k, i);
-            if (k != group->rank && theirs > 0)
-                result = ncclSend(x + begin[k] + i, (size_t)theirs, ncclFloat, k, link->comm,
-                                  device_stream());
-            if (k != group->rank && mine > 0 && result == ncclSuccess)
-                result = ncclRecv(blocks + k * mine, (size_t)mine, ncclFloat, k, link->comm,
-                                  device_stream());
-        }
-        return result;
-    });
-}
-
-/* Does not use ncclReduce, which may add in a different order for each part. */
+/* Does not use ncclReduce, which may add in a different order for each part. An exchange moves at
+ * most `piece` numbers of each part. */
 static void nccl_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const Link *link = link_called(group, "reduce_scatter");
+    const int64_t piece = 1 << 22;
     const int rank = group->rank;
     int64_t most = 0;
     for (int k = 0; k < group->size; k++)
         most = begin[k + 1] - begin[k] > most ? begin[k + 1] - begin[k] : most;
     const int64_t width = most < piece ? most : piece;
     for (int64_t i = 0; i < most; i += piece) {
-        const int64_t mine = piece_of(begin, rank, i);
+        const int64_t mine = piece_of(begin, rank, i, piece);
         real *own = x + begin[rank] + i,
              *blocks = (real *)device_work(group->size * width * (int64_t)sizeof(real));
-        exchange_pieces(link, x, begin, i, blocks);
+        exchange_pieces(link, x, begin, i, piece, blocks);
         if (mine == 0)
             continue;
         if (rank == 0)

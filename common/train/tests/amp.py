@@ -39,6 +39,7 @@ def curves():
         twice = [losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp) for _ in range(2)]
         check(twice[0] == twice[1], f"two runs in bf16 at tp {tp}, dp {dp} are equal to the last digit")
     near(losses_of(1, *TWELVE, *BF16, "--micro", 3), "three micro-batches per step give the losses of the whole batch in bf16")
+    near(losses_of(2, *TWELVE, *BF16, "--tp", 2, "--sp", 1), "tp 2 with SP=1 gives the losses of one rank in bf16")
     threads = [losses_of(1, *TWELVE, *BF16, "--threads", 2) for _ in range(2)]
     check(threads[0] == threads[1], "two runs in bf16 of one rank with two threads are equal to the last digit")
     near(threads[0], "two threads give the losses of one thread in bf16")
@@ -101,6 +102,17 @@ def what_it_says():
     check(0 <= weights[1] - 1.5 * weights[0] < 64, "the rounded copy of the weights is counted among them", str(weights))
 
 
+def what_it_sends():
+    """The residual stream, where it is sent, stays in single precision."""
+    for layout in (["--tp", 2], ["--tp", 2, "--sp", 1], ["--tp", 1]):
+        off, on = (metrics_of(2, *SMALL, "--steps", 1, *layout, "--amp", amp)[-1]["ranks"][1] for amp in ("off", "bf16"))
+        if layout[1] == 2:
+            check(0 < on["comm_bytes_tp"] < 0.6 * off["comm_bytes_tp"], f"activations travel in 16 bits: {' '.join(map(str, layout))}",
+                  f"{off['comm_bytes_tp']} and {on['comm_bytes_tp']} bytes")
+        else:
+            check(0 < off["comm_bytes_dp"] == on["comm_bytes_dp"], "gradients of parameters travel in single precision", f"{off}\n{on}")
+
+
 def what_it_loads(folder):
     for amp in ("off", "bf16"):
         run(1, *SMALL, "--steps", 1, "--amp", amp, LD_DEBUG="files", LD_DEBUG_OUTPUT=f"{folder}/{amp}")
@@ -137,6 +149,7 @@ def main():
         resumed(folder, on, near)
         master_weights(folder)
         what_it_says()
+        what_it_sends()
         what_it_loads(folder)
         other_processors()
 
