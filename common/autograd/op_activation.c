@@ -1,41 +1,7 @@
-/* GELU by tanh and SwiGLU. The backward pass recomputes their results where they were released. */
+/* SwiGLU. The backward pass recomputes its result where it was released. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
-
-static void gelu_tanh_gradient(Node *node, Tensor *dy)
-{
-    Tensor *x = node->saved[0];
-    dy = in_type_of(x, dy);
-    Tensor *dx = gradient_over(dy, x->placement);
-    kernel_gelu_tanh_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
-                              reals_or_halves(dx));
-    gradient_add(node->input[0], dx);
-}
-
-static void gelu_tanh_compute(Node *node)
-{
-    node->output->dtype = node->saved[0]->dtype;
-    tape_allocate(node->output);
-    kernel_gelu_tanh_forward(tensor_count(node->output), reals_or_halves(node->saved[0]),
-                             reals_or_halves(node->output));
-}
-
-Tensor *gelu_tanh(Tensor *x)
-{
-    must_not_be_ids("gelu_tanh", x);
-    Tape *tape = tape_of("gelu_tanh", x, NULL);
-    Tensor *y = tape_tensor(tape, available(x)->dtype, x->shape,
-                            place_result(tape, PLACE_NOT_PARTIAL, "gelu_tanh", x, NULL, LAST));
-    kernel_gelu_tanh_forward(tensor_count(x), reals_or_halves(x), reals_or_halves(y));
-    Node *node = tape_operation(tape, "gelu_tanh", gelu_tanh_gradient, y, 1, &x);
-    if (node) {
-        node_keep(node, 0, x);
-        node->compute = gelu_tanh_compute;
-        node->takes_16_bits = true;
-    }
-    return y;
-}
 
 static void swiglu_gradient(Node *node, Tensor *dy)
 {

@@ -4,48 +4,64 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* ---- gelu: deferred until it is read, so dropout can do both in one pass --------------------------- */
+/* ---- gelu, exact or by tanh: deferred until it is read, so dropout can do both in one pass ----------- */
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {
     Tensor *x = node->saved[0];
     dy = in_type_of(x, dy);
     Tensor *dx = gradient_over(dy, x->placement);
-    kernel_gelu_backward(tensor_count(x), reals_or_halves(dy), reals_or_halves(x),
-                         reals_or_halves(dx));
+    (node->with.by_tanh ? kernel_gelu_tanh_backward : kernel_gelu_backward)(
+        tensor_count(x), reals_or_halves(dy), reals_or_halves(x), reals_or_halves(dx));
     gradient_add(node->input[0], dx);
+}
+
+static void write_gelu(bool by_tanh, const Tensor *x, Tensor *y)
+{
+    tape_allocate(y);
+    (by_tanh ? kernel_gelu_tanh_forward : kernel_gelu_forward)(tensor_count(x), reals_or_halves(x),
+                                                               reals_or_halves(y));
 }
 
 static void gelu_compute(Node *node)
 {
     node->output->dtype = node->saved[0]->dtype;
-    tape_allocate(node->output);
-    kernel_gelu_forward(tensor_count(node->output), reals_or_halves(node->saved[0]),
-                        reals_or_halves(node->output));
+    write_gelu(node->with.by_tanh, node->saved[0], node->output);
 }
 
-Tensor *gelu(Tensor *x)
+static Tensor *gelu_by(const char *function, bool by_tanh, Tensor *x)
 {
-    must_not_be_ids("gelu", x);
-    Tape *tape = tape_of("gelu", x, NULL);
+    must_not_be_ids(function, x);
+    Tape *tape = tape_of(function, x, NULL);
     Tensor *y =
-        tape_later(tape, x->shape, place_result(tape, PLACE_NOT_PARTIAL, "gelu", x, NULL, LAST));
+        tape_later(tape, x->shape, place_result(tape, PLACE_NOT_PARTIAL, function, x, NULL, LAST));
     y->dtype = available(x)->dtype;
-    Node *node = tape_operation(tape, "gelu", gelu_gradient, y, 1, &x);
+    Node *node = tape_operation(tape, function, gelu_gradient, y, 1, &x);
     if (node) {
         node_keep(node, 0, x);
+        node->with.by_tanh = by_tanh;
         node->compute = gelu_compute;
         node->takes_16_bits = true;
     } else {
-        tape_allocate(y);
-        kernel_gelu_forward(tensor_count(x), reals_or_halves(x), reals_or_halves(y));
+        write_gelu(by_tanh, x, y);
     }
     return y;
 }
 
+Tensor *gelu(Tensor *x)
+{
+    return gelu_by("gelu", false, x);
+}
+
+Tensor *gelu_tanh(Tensor *x)
+{
+    return gelu_by("gelu_tanh", true, x);
+}
+
 static bool is_gelu_not_computed(const Tensor *x)
 {
-    return !x->buffer && x->producer && x->producer->compute == gelu_compute;
+    return !x->buffer && x->producer && x->producer->compute == gelu_compute &&
+           !x->producer->with.by_tanh;
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */

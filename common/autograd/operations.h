@@ -50,8 +50,8 @@ void must_have_heads(const char *function, const Tensor *x, int heads);
  *  (grouped-query attention: Ainslie et al., arXiv:2305.13245). */
 Tensor *repeat_heads(Tensor *x, int heads, int times);
 
-/** GPT-2's approximation of gelu() by tanh (Hendrycks and Gimpel, arXiv:1606.08415). No dropout
- *  follows it in GPT-2, so the two are not fused. */
+/** GPT-2's approximation of gelu() by tanh (Hendrycks and Gimpel, arXiv:1606.08415). Dropout does not
+ *  do it in the same pass: none follows it in GPT-2. */
 Tensor *gelu_tanh(Tensor *x);
 
 /** y = gate · σ(gate) · up, element by element: the gate of SwiGLU (Shazeer, arXiv:2002.05202). */

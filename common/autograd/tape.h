@@ -117,6 +117,7 @@ struct Node {
         RecomputeCall recompute;  /**< of recompute() */
         PartOf part;              /**< of part() and take() */
         double epsilon;           /**< of a layer norm or an RMS norm */
+        bool by_tanh;             /**< of a GELU */
     } with;
     Node *previous; /**< the operation recorded before, or NULL */
 };
