@@ -39,7 +39,7 @@ end_with() {
     } > "$object.failed" || end_without_reason
     : > "$object"
     # A slow machine may have been the reason of a limit: the next make tries again.
-    [ -z "$limit" ] || rm -f "${object%.o}.sources"
+    [ -z "$limit" ] || { rm -f "${object%.o}.sources" && touch "$object.again"; }
     rm -f "$object".{s,raw,read,assembled,messages*}
     exit 1
 }
@@ -215,7 +215,7 @@ tail_call() {
         END { print found ? "a jump" : "none" }' "$object.s"
 }
 
-rm -f "$object".{failed,read,assembled,messages*}
+rm -f "$object".{failed,again,read,assembled,messages*}
 [ -r "$source" ] || {
     other=$(find "${source%/*}" -maxdepth 1 -iname "${source##*/}*" -type f -print -quit 2> /dev/null) || true
     [ -z "$other" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'there is %s: rename it' "$other")"

@@ -62,6 +62,7 @@ list_object() {
             $0 = substr($0, RLENGTH + 1)
             flags = $(NF - 3)
             if ($1 ~ /^\.text/ && flags == "AX") code[number]
+            if ($1 ~ /^\.eh_frame/) frames[number]
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
             type = $(size - 3)
             kind = flags ~ /T/ ? "own" : "variables"
@@ -73,7 +74,7 @@ list_object() {
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             else if ($1 ~ /^\.rela?\./ && $2 ~ /^RELA?$/ || $1 ~ /^\.(symtab|strtab|shstrtab|symtab_shndx)$/ && $2 ~ /^(SYM|STR)TAB$/ && !tables[$1]++) $1 = "a table"
             else if (type !~ /^(PROGBITS|NOBITS|NOTE|X86_64_UNWIND|LLVM_.*|(INIT|FINI)_ARRAY)$/ && (type != "GROUP" || $1 != ".group")) $1 = "of type " type
-            else if (flags ~ /X/ && (NF != 10 || flags != "AX" || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
+            else if (flags ~ /X/ && (type !~ /^(PROG|NO)BITS$/ || NF != 10 || flags != "AX" || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
             if (!listed[$1]++) print "section", $1
             next
         }
@@ -85,6 +86,7 @@ list_object() {
             place = $1
             name = substr($0, length(place) + 2)
         }
+        place in frames { print "section", "of type .eh_frame" } # it could describe the frames of any function
         name == "" { next }
         name ~ /[^A-Za-z0-9_.$\200-\377]/ { if (!strangers++) print "strange", name; next }
         place !~ /^(UND|ABS|[0-9]+)$/ || binding !~ /^(LOCAL|GLOBAL|WEAK)$/ { if (!sharers++) print "shared", name; next }
@@ -99,7 +101,7 @@ list_object() {
 
 too_large() {
     limit=time
-    end_with "$(said "lab %s has an object file that takes too long to examine (%s)" "$lab" "$source")" \
+    end_with "$(said "lab %s has an object file that cannot be examined, or not in time (%s)" "$lab" "$source")" \
         "$(say 'a lab has a few functions and small tables')"
 }
 
@@ -231,8 +233,9 @@ hide_all_but_exports() {
     for name in "${sections[@]}"; do # also those of functions that are cold, or have a section of their own
         [[ ! $name =~ ^\.text[A-Za-z0-9_.]*$ ]] || arguments+=(--rename-section "$name=balise_labs")
     done
-    # What the sanitizers start with the program starts after the filter (runner/main.c), and never ends.
-    arguments+=(--rename-section=.init_array.{00099,1}=lab_starts --remove-section '.fini_array*')
+    # What the sanitizers start with the program starts in a case (runner/main.c), and never ends. With
+    # flags, a renamed section gets a type of its own: linkers would start what is of the old type.
+    arguments+=(--rename-section=.init_array.{00099,1}=lab_starts,alloc,load,readonly,data,contents --remove-section '.fini_array*')
     printf '%s\n' "${arguments[@]}" > "$object.messages" # they may be too many for a command
     bounded objcopy @"$object.messages" --redefine-syms="$object.s" "$object.raw" "$object" 2> /dev/null || too_large
 }

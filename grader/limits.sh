@@ -12,15 +12,18 @@ bounded() {
 }
 
 # over_limit STATUS FILE...: did a limit end the command with this status and these messages? Sets
-# `limit`: time, memory, size, or nothing.
+# `limit`: time, memory, size, or nothing. Messages about the lab's text begin with file:line.
 over_limit() {
     limit=
-    if [[ $1 =~ ^(124|137|152)$ ]] || grep -qsE '(Killed|CPU time limit exceeded) signal terminated program|terminated with signal (9|24) ' "${@:2}"; then
+    if [[ $1 =~ ^(124|137|152)$ ]] || said_by_a_tool '(Killed|CPU time limit exceeded) signal terminated program|terminated with signal (9|24) ' "${@:2}"; then
         limit=time
-    elif grep -qsiE 'out of memory|memory exhausted|cannot allocate memory' "${@:2}"; then
+    elif said_by_a_tool '([Oo]ut of memory|memory exhausted|[Cc]annot allocate memory)' "${@:2}"; then
         limit=memory
-    elif [ "$1" = 153 ] || grep -qsE 'File size limit exceeded|File too large' "${@:2}"; then
+    elif [ "$1" = 153 ] || said_by_a_tool 'File size limit exceeded|File too large' "${@:2}"; then
         limit=size
     fi
     [ -n "$limit" ]
+}
+said_by_a_tool() { # PATTERN FILE...
+    grep -hsvE '^[^ ]*:[0-9]+(:[0-9]+)?: ' "${@:2}" | grep -qE "$1"
 }

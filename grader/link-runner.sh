@@ -19,6 +19,8 @@ put() {
 leave_empty() {
     : > "$out.new"
     put
+    # A slow machine may have been the reason of a limit: make links it again next time.
+    [ -z "${limit:-}" ] || touch -d @0 "$out" "$out.again"
     exit 0
 }
 
@@ -179,7 +181,8 @@ cannot_link() {
     leave_empty
 }
 
-rm -f "$out".{failed,variables}
+rm -f "$out".{failed,variables,again}
+limit=
 parts=() copies=() missing=() static_bytes=0
 for object in "$@"; do
     case $object in

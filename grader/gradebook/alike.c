@@ -19,8 +19,11 @@ enum {
 static size_t strip(char *text)
 {
     size_t count = 0, length;
+    bool is_open = false; /* no comment ends behind this point */
     for (const char *at = text; *at; at += length) {
-        const char *end = strncmp(at, "/*", 2) != 0 ? NULL : strstr(at + 2, "*/");
+        const bool begins = !is_open && !strncmp(at, "/*", 2);
+        const char *end = begins ? strstr(at + 2, "*/") : NULL;
+        is_open = is_open || (begins && !end);
         length = 1;
         if (end) {
             length = (size_t)(end + 2 - at);

@@ -33,6 +33,10 @@ for own in $labs; do
 done
 # shellcheck disable=SC2086 # a list of files
 grader/link-runner.sh "$lab" "$runner" "$area/student/$lab.o" $objects || common/base/disk.sh "$area"
+# A limit ended a build: a slow machine may have been the reason (gradebook/jobs.c).
+for file in "$area"/student/*.again "$runner.again"; do
+    [ ! -e "$file" ] || touch "$area/again"
+done
 # The limit keeps one student from delaying the others. An honest lab takes less than a hundredth of
 # it.
 exec timeout -k 10 30m "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" \

@@ -188,6 +188,9 @@ static void finish(const Book *book, const Job *job, int status)
     place_in(book->state, to, "verdicts/%s.json", unit->key);
     if (!good || copy_file(from, to) <= 0 || !find_verdict(book, unit))
         read_trouble(book, job, status);
+    place_in(book->work, from, "%s/again", unit->key);
+    if (access(from, F_OK) == 0) /* the next gradebook tries again */
+        remove(to);
     place_in(book->work, from, "%s", unit->key);
     remove_tree(from);
 }

@@ -102,8 +102,13 @@ static void *registered(void *block, size_t bytes, size_t from)
     memory.held += (int64_t)all;
     if (memory.held > memory.peak)
         memory.peak = memory.held;
-    if (recorder_active())
-        object_made(BLOCK_OF_MEMORY, block, callsite());
+    if (recorder_active()) {
+        void *line = callsite();
+        if (!line) /* only labs call these functions */
+            misuse("leave the code of functions, and what describes their frames, to the compiler",
+                   "the stack does not show the lab's function that allocates memory");
+        object_made(BLOCK_OF_MEMORY, block, line);
+    }
     return block;
 }
 

@@ -93,8 +93,9 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
 /* Ends the case if the lab has changed what all later numbers depend on: rounding, or the mesh. */
 static void must_be_as_before(void)
 {
-    static volatile const float smallest = FLT_MIN;
-    if (fegetround() != FE_TONEAREST || smallest / 2 == 0)
+    static volatile const float smallest = FLT_MIN, one = 1, part = FLT_EPSILON / 4;
+    const bool nearest = one + part == 1 && -one - part == -1 && one + 3 * part > 1;
+    if (!nearest || fegetround() != FE_TONEAREST || smallest / 2 == 0)
         misuse("restore it before the function returns, or leave it as it is",
                "the lab has changed how this rank rounds numbers");
     if (runner.run.mesh && memcmp(runner.run.mesh, &runner.mesh, sizeof runner.mesh) != 0)
@@ -239,6 +240,21 @@ static void open_mesh(Mesh *mesh, Group *world, const Case *c)
     mesh->tp_rank = group_rank(mesh->tp);
 }
 
+typedef void Start(void);
+extern Start *const __start_lab_starts[] __attribute__((weak)), *const __stop_lab_starts[]
+    __attribute__((weak));
+
+/* With sanitizers, each lab's object has a function that registers its variables. Whatever else a lab
+ * may have put there runs within the first case, under the filter and the limits. */
+static void start_sanitizers_of_labs(void)
+{
+    static bool started;
+    Start *const *start = started ? __stop_lab_starts : __start_lab_starts;
+    started = true;
+    for (; start < __stop_lab_starts; start++)
+        (*start)();
+}
+
 static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
@@ -258,6 +274,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     if (complete) {
         atomic_store(&runner.header->state, RUNNING);
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
+        start_sanitizers_of_labs();
         group = group_of(world, "world");
         open_mesh(mesh, group, c);
         open_play(run, c, mesh);
@@ -300,18 +317,6 @@ static void run_posted_cases(void)
         atomic_fetch_add(&runner.header->done_cases, 1);
         wake(&runner.header->done_cases);
     }
-}
-
-typedef void Start(void);
-extern Start *const __start_lab_starts[] __attribute__((weak)), *const __stop_lab_starts[]
-    __attribute__((weak));
-
-/* With sanitizers, each lab's object has a function that registers its variables. Whatever else a lab
- * may have put there runs under the filter, too. */
-static void start_sanitizers_of_labs(void)
-{
-    for (Start *const *start = __start_lab_starts; start < __stop_lab_starts; start++)
-        (*start)();
 }
 
 /* Maps the launch's file below the program, where filter.h keeps the pages as they are, at an
@@ -377,7 +382,6 @@ int main(int argc, char **argv)
     send_at_once();
     end_spawning();
     filter_begin(backend_open_all()); /* if the system has no filters, the limits remain */
-    start_sanitizers_of_labs();
     recorder_catch_errors();
     backend_set_threads(1);
     run_posted_cases();

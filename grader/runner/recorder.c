@@ -144,7 +144,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     call->address = recorder.c.micros > 0 ? callsite_outermost() : callsite();
     call->inner = callsite();
     call->at_once = recorder.starting > 0;
-    if (call->where.what == MAKING_OF && call->where.of == A_LAYER && call->address)
+    if (call->where.what == MAKING_OF && call->where.of == A_LAYER)
         misuse("a layer's ..._new function declares parameters, and the forward pass exchanges",
                "%s: a layer is made without exchanges", _(name));
     recorder.current = call;

@@ -80,6 +80,15 @@ begin=$SECONDS
 build/gradebook --dir long --out long.csv --seed 5 > out 2>&1
 check "a lab with thousands of errors takes seconds, and its report is short" [ $((SECONDS - begin)) -lt 15 -a "$(wc -c < long-reports/labs.txt)" -lt 3000 ]
 check "the report shows the first error with its line and a caret" eval "grep -A 2 'colwise-linear.c:1:1: error: ' long-reports/labs.txt | tail -1 | grep -q '^ *| ^$'"
+# A limit that ends a build, as on a loaded machine: the next gradebook tries again.
+mkdir stuck slow
+printf '#!/bin/sh\nsleep 30\n' > stuck/readelf
+chmod +x stuck/readelf
+cp zoë.tar.gz slow
+COMPILE_SECONDS=1 PATH=$PWD/stuck:$PATH build/gradebook --dir slow --out slow.csv --seed 5 > out 2>&1
+check "a lab whose build a limit ended has no points" grep -q '",0,0,0,.*does not build: labs 1' slow.csv
+build/gradebook --dir slow --out slow.csv --seed 5 > out 2>&1
+check "the next gradebook grades it again" grep -q '"20[0-9T:-]*Z",9,9,0,' slow.csv
 limited() { (ulimit -f 0 && exec "$@") 2>&1 | cat; }
 refused "a gradebook that may write no file is one error" "File too large" limited build/gradebook --dir beside --out beside/grades.csv
 check "the table of an earlier run stays" [ "$(wc -l < beside/grades.csv)" = 2 ]

@@ -269,8 +269,13 @@ copy_solution 1
 echo "/* later */" >> "$(lab_file 1)"
 mkdir stuck && printf '#!/bin/sh\nsleep 30\n' > stuck/readelf && chmod +x stuck/readelf
 COMPILE_SECONDS=1 PATH=$PWD/stuck:$PATH run make --silent grade LAB=1
-check "a time limit is said to be the reason" says "takes too long to examine"
-rm -r stuck
+check "a time limit is said to be the reason" says "cannot be examined, or not in time"
 run make --silent grade LAB=1
 check "after a time limit, the next grade compiles the lab again" says "Score: 9/9"
+mv stuck/readelf stuck/objcopy && rm build/runners/01-student
+COMPILE_SECONDS=1 PATH=$PWD/stuck:$PATH run make --silent grade LAB=1
+check "a time limit is said to be the reason why a lab does not link" says "the linker was stopped"
+rm -r stuck
+run make --silent grade LAB=1
+check "after a time limit, the next grade links the lab again" says "Score: 9/9"
 finish

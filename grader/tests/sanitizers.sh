@@ -75,6 +75,16 @@ sed -i 's/^    x = duplication(x, mesh);/    int rank = mesh->tp_rank;\n    if (
 grade LAB=6 SAN=1
 check "a constructor that only sanitizers keep is refused" fails_saying "has a section .init_array: "
 copy_solution 6
+cat >> "$(lab_file 6)" << 'EOF'
+static void begin(void)
+{
+    *(volatile int *)0 = 1;
+}
+__attribute__((used, section(".init_array.1,\"aw\",@init_array#"))) static void (*const own)(void) = begin;
+EOF
+grade LAB=6 SAN=1 CASE=0
+check "what a lab starts beside the sanitizers runs within a case" fails_saying "store to null pointer of type"
+copy_solution 6
 grade LAB=6 SAN=1
 check "a right lab has full marks with sanitizers, without reports about MPI itself" scores 10/10
 check "grading with sanitizers leaves the other runners alone" [ ! -e build/runners/06-student ]
