@@ -81,12 +81,13 @@ list_object() {
         $1 !~ /^[0-9]+:$/ || $4 == "SECTION" || $4 == "FILE" { next }
         $4 == "IFUNC" { print "chosen" }
         {
+            of = $4 # NOTYPE: where data begins, for aarch64
             binding = $5
             sub(/^ *[0-9]+: +[0-9a-f]+ +[0-9a-fx]+ +[A-Z]+ +[A-Z]+ +[A-Z]+ +(\[[^]]*\] +)?/, "")
             place = $1
             name = substr($0, length(place) + 2)
         }
-        place in frames { print "section", "of type .eh_frame" } # it could describe the frames of any function
+        place in frames && of != "NOTYPE" { print "section", "of type .eh_frame" } # it could describe the frames of any function
         name == "" { next }
         name ~ /[^A-Za-z0-9_.$\200-\377]/ { if (!strangers++) print "strange", name; next }
         place !~ /^(UND|ABS|[0-9]+)$/ || binding !~ /^(LOCAL|GLOBAL|WEAK)$/ { if (!sharers++) print "shared", name; next }
