@@ -339,8 +339,11 @@ Tensor *available_narrow(Tensor *x)
 Tensor *ready(Tensor *x)
 {
     if (x->dtype == HALF && has_a_choice(x)) {
-        tape_release_value(x);
+        Buffer *rounded = x->buffer;
         x->dtype = REAL;
+        x->producer->compute(x->producer);
+        span_end(x->producer->name, false);
+        buffer_release(rounded);
     }
     if (available(x)->dtype != HALF)
         return x;
