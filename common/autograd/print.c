@@ -55,10 +55,10 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
     must_exist("tensor_print", x);
     must_exist("tensor_print", mesh);
     FILE *to = open_memstream(&all, &size);
-    ready(x);
+    const Tensor *numbers = as_reals(x);
     HostView view = {0};
-    if (x->dtype == REAL)
-        view = host_view_read(reals(x), tensor_count(x));
+    if (numbers->dtype == REAL)
+        view = host_view_read(reals(numbers), tensor_count(x));
     const int rank = mesh->world ? group_rank(mesh->world) : mesh->tp_rank;
     int64_t columns = shape_last(x->shape), rows = columns > 0 ? tensor_count(x) / columns : 0;
     char place[200];
@@ -74,7 +74,7 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
         print_place(to, rank, x->shape, row);
         print_row(to, x, view.numbers, row * columns, columns);
     }
-    if (x->dtype == REAL)
+    if (numbers->dtype == REAL)
         host_view_end(&view);
     fclose(to);
     fputs(all, stdout);

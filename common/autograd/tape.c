@@ -379,6 +379,15 @@ Tensor *rounded_copy(Tape *tape, Tensor *x)
     return copy;
 }
 
+Tensor *as_reals(Tensor *x)
+{
+    if (available_narrow(x)->dtype != HALF)
+        return x;
+    Tensor *copy = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    kernel_widen(tensor_count(x), halves(x), reals(copy));
+    return copy;
+}
+
 Tensor *in_type_of(const Tensor *other, Tensor *x)
 {
     return other->dtype == HALF ? rounded_copy(x->tape, x) : ready(x);

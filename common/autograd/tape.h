@@ -318,6 +318,10 @@ Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate);
  *  NULL if x needs none. */
 Tensor *gradient_sum(Tensor *x);
 
+/** Returns x, or a copy of x if its numbers are in 16 bits. x stays as it is, so one rank may look
+ *  at it without changing what it sends. */
+Tensor *as_reals(Tensor *x);
+
 /** Returns x with numbers of the other tensor's type. */
 Tensor *in_type_of(const Tensor *other, Tensor *x);
 

@@ -50,6 +50,19 @@ START_TEST(a_small_tensor_is_printed_in_full)
 }
 END_TEST
 
+START_TEST(numbers_in_16_bits_are_printed_and_stay_so)
+{
+    tape_up();
+    Tensor *x = counted(SHAPE(1, 3), whole()), *narrow = tape_tensor(tape, HALF, x->shape, whole());
+    kernel_round(3, reals(x), halves(narrow));
+    print("h", narrow);
+    ck_assert_str_eq(said, "rank 0: h [1,3] whole\n"
+                           "0 [0,:]          0        0.5          1\n");
+    ck_assert_int_eq(narrow->dtype, HALF); /* so this rank sends what the others send */
+    tape_down();
+}
+END_TEST
+
 START_TEST(the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned)
 {
     tape_up();
@@ -140,6 +153,7 @@ Suite *suite(void)
     Suite *s = suite_create("print");
     TCase *all = tcase_create("all");
     tcase_add_test(all, a_small_tensor_is_printed_in_full);
+    tcase_add_test(all, numbers_in_16_bits_are_printed_and_stay_so);
     tcase_add_test(all, the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned);
     tcase_add_test(all, the_first_line_says_what_the_program_is_doing);
     tcase_add_test(all, ids_are_integers);
