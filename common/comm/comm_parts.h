@@ -66,6 +66,8 @@ struct CommRequest {
 /** The transport over MPI. Groups whose ranks share a GPU use it too, because NCCL cannot serve
  *  them. */
 extern const Transport over_mpi;
+/** Over MPI: numbers of a message. A longer array goes in several; tests use smaller pieces. */
+extern int64_t mpi_piece;
 
 /** Over MPI: is a started send complete? If so, its wait returns at once. */
 bool mpi_is_done(CommRequest *request);

@@ -17,7 +17,7 @@
 
 /* MPI counts are ints. Pieces of 2 MiB stay in the caches of the ranks that copy them: Open MPI
  * sums 64 MiB in half the time that pieces of 16 MiB take. */
-enum { PIECE = 1 << 19 };
+int64_t mpi_piece = 1 << 19;
 
 typedef struct MpiRequest {
     CommRequest request;
@@ -36,7 +36,7 @@ int dlclose(void *handle)
 
 static int piece_at(int64_t begin, int64_t count)
 {
-    return (int)(count - begin < PIECE ? count - begin : PIECE);
+    return (int)(count - begin < mpi_piece ? count - begin : mpi_piece);
 }
 
 static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *result, int64_t numbers)
@@ -44,7 +44,7 @@ static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *resu
     MPI_Op op = how == MAXIMUM ? MPI_MAX : MPI_SUM;
     HostView from = host_view_read(x, numbers),
              to = x == result ? from : host_view_write(result, numbers);
-    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+    for (int64_t i = 0; i < numbers || i == 0; i += mpi_piece)
         MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(from.numbers + i), to.numbers + i,
                       piece_at(i, numbers), MPI_REAL_TYPE, op, group->comm);
     if (x != result)
@@ -115,12 +115,12 @@ static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_
     bool copy = rows > 1 && group->size > 1;
     real *blocks = copy ? blocks_of(whole.numbers, rows, columns, group->size) : NULL;
     const real *from = copy ? blocks : whole.numbers;
-    if (each <= PIECE) {
+    if (each <= mpi_piece) {
         MPI_Reduce_scatter_block(from, mine.numbers, (int)each, MPI_REAL_TYPE, MPI_SUM,
                                  group->comm);
     } else {
         for (int k = 0; k < group->size; k++)
-            for (int64_t i = 0; i < each; i += PIECE)
+            for (int64_t i = 0; i < each; i += mpi_piece)
                 MPI_Reduce(from + k * each + i, mine.numbers + i, piece_at(i, each), MPI_REAL_TYPE,
                            MPI_SUM, k, group->comm);
     }
@@ -138,7 +138,7 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
                (long long)begin[group->size]);
 }
 
-/* One round of an exchange, with numbers i to i + PIECE - 1 of each part: how many numbers each
+/* One round of an exchange, with numbers i to i + mpi_piece - 1 of each part: how many numbers each
  * rank sends and receives, and their offsets. */
 typedef struct Exchange {
     int *counts, *offsets, *blocks, *block_offsets; /* [size] each: to send, then to receive */
@@ -178,7 +178,7 @@ static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin
     const Exchange e = {plan, plan + n, plan + 2 * n, plan + 3 * n};
     real *blocks = malloc((size_t)n * (size_t)piece_at(0, most) * sizeof *blocks + 1);
     HostView view = host_view_read(x, begin[n]);
-    for (int64_t i = 0; i < most; i += PIECE) {
+    for (int64_t i = 0; i < most; i += mpi_piece) {
         plan_exchange(&e, group, begin, i);
         MPI_Alltoallv(view.numbers, e.counts, e.offsets, MPI_REAL_TYPE, blocks, e.blocks,
                       e.block_offsets, MPI_REAL_TYPE, group->comm);
@@ -208,7 +208,7 @@ static void mpi_all_gather_parts(Group *group, real *x, const int64_t *begin)
 static void mpi_broadcast(Group *group, real *x, int64_t numbers, int root)
 {
     HostView view = host_view_read(x, numbers);
-    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+    for (int64_t i = 0; i < numbers || i == 0; i += mpi_piece)
         MPI_Bcast(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, root, group->comm);
     host_view_store(&view);
 }
@@ -216,7 +216,7 @@ static void mpi_broadcast(Group *group, real *x, int64_t numbers, int root)
 static void mpi_send(Group *group, const real *x, int64_t numbers, int to)
 {
     HostView view = host_view_read(x, numbers);
-    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+    for (int64_t i = 0; i < numbers || i == 0; i += mpi_piece)
         MPI_Send(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, to, 0, group->comm);
     host_view_end(&view);
 }
@@ -224,7 +224,7 @@ static void mpi_send(Group *group, const real *x, int64_t numbers, int to)
 static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
 {
     HostView view = host_view_write(x, numbers);
-    for (int64_t i = 0; i < numbers || i == 0; i += PIECE) {
+    for (int64_t i = 0; i < numbers || i == 0; i += mpi_piece) {
         int count, expected = piece_at(i, numbers);
         MPI_Status status;
         MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
@@ -239,7 +239,7 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
 
 static MpiRequest *request_of(const real *x, int64_t numbers)
 {
-    int64_t pieces = numbers ? (numbers + PIECE - 1) / PIECE : 1;
+    int64_t pieces = numbers ? (numbers + mpi_piece - 1) / mpi_piece : 1;
     MpiRequest *mine = malloc(sizeof *mine + (size_t)pieces * sizeof(MPI_Request));
     *mine = (MpiRequest){.view = host_view_read(x, numbers), .pieces = pieces};
     return mine;
@@ -249,8 +249,9 @@ static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
 {
     MpiRequest *mine = request_of(x, numbers);
     for (int64_t i = 0; i < mine->pieces; i++)
-        MPI_Iallreduce(MPI_IN_PLACE, mine->view.numbers + i * PIECE, piece_at(i * PIECE, numbers),
-                       MPI_REAL_TYPE, MPI_SUM, group->comm, &mine->of_piece[i]);
+        MPI_Iallreduce(MPI_IN_PLACE, mine->view.numbers + i * mpi_piece,
+                       piece_at(i * mpi_piece, numbers), MPI_REAL_TYPE, MPI_SUM, group->comm,
+                       &mine->of_piece[i]);
     return &mine->request;
 }
 
@@ -260,8 +261,8 @@ static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers,
 {
     MpiRequest *mine = request_of(x, numbers);
     for (int64_t i = 0; i < mine->pieces; i++)
-        MPI_Issend(mine->view.numbers + i * PIECE, piece_at(i * PIECE, numbers), MPI_REAL_TYPE, to,
-                   0, group->comm, &mine->of_piece[i]);
+        MPI_Issend(mine->view.numbers + i * mpi_piece, piece_at(i * mpi_piece, numbers),
+                   MPI_REAL_TYPE, to, 0, group->comm, &mine->of_piece[i]);
     return &mine->request;
 }
 

@@ -11,6 +11,11 @@
 
 #include "comm/comm_parts.h"
 
+enum {
+    PIECE = 1 << 15, /**< numbers in a piece: SLOT_NUMBERS, and mpi_piece if a test sets it */
+    MOST = 9 * PIECE /**< even a quarter is more than one piece; there are more than SLOTS */
+};
+
 static Group *world;
 
 static inline const char *group_name(const Group *group)

@@ -6,7 +6,6 @@
 
 Suite *suite(void);
 
-enum { MOST = 9 << 18 }; /* 4.5 pieces of a message */
 static const int64_t LENGTHS[] = {0, 1, 2, 7, 1000, MOST};
 enum { LENGTHS_TRIED = sizeof LENGTHS / sizeof *LENGTHS };
 
@@ -120,6 +119,7 @@ Suite *suite(void)
     Suite *suite = suite_create("parts");
     TCase *tcase = tcase_create("parts");
     tcase_set_timeout(tcase, 120);
+    mpi_piece = PIECE;
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
     tcase_add_checked_fixture(tcase, NULL, free_groups);
     tcase_add_loop_test(
