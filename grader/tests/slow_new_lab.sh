@@ -149,6 +149,16 @@ is_wrong() {
     [ "$status" != 0 ] && says 'Score: 0/3' && says 'too large by a factor'
 }
 check "a wrong answer to it fails with a reason, and make fails" is_wrong
+may_allocate() {
+    cp solutions/06-*/*.c kept.c
+    sed -i 's/^#include "balise.h"/&\n#include <stdlib.h>\nstatic void *kept;/; s/^    x = duplication(x, mesh);/    free(kept);\n    kept = malloc(10000);\n&/' solutions/06-*/*.c
+    make -j2 grade LAB=7 SOLUTION=1 SEED=1 > out 2>&1
+    local ended=$?
+    grep -q 'kept = malloc' solutions/06-*/*.c || ended=1
+    cp kept.c solutions/06-*/*.c
+    return "$ended"
+}
+check "a reference solution may allocate memory, for which the lab that uses it is not blamed" may_allocate
 counts_beside_the_hundred() {
     build/grade --list | python3 -c 'import json, sys; labs = json.load(sys.stdin); assert sum(sum(lab["points"].values()) for lab in labs if lab["part"] == 1) == 100 and labs[-1]["part"] == 2'
 }
