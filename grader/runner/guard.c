@@ -118,7 +118,8 @@ static void caught(int number, siginfo_t *info, void *context)
 
 void guard_signals(Launch *launch, int rank)
 {
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGUSR1};
+    static const int numbers[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                  SIGABRT, SIGTRAP, SIGSYS, SIGUSR1};
     guard.launch = launch;
     guard.header = &launch->rank[rank];
     sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);

@@ -69,6 +69,13 @@ grade LAB=1 CASE=5
 check "a crash names the rank and the signal" fails_saying "rank 1 was killed by signal 11"
 check "a crash names the line of the lab" says "at collectives.c:"
 
+[[ $(uname -m) == x86_64 ]] && trap=int3 || trap='brk #0'
+lab_1 "    if (mesh->tp_rank == 1)
+        __asm__(\"$trap\");"
+grade LAB=1 CASE=5
+check "so does a trap" fails_saying "rank 1 was killed by signal 5"
+check "a trap names the line of the lab" says "at collectives.c:"
+
 lab_1 '    printf("rank %d has %d numbers", mesh->tp_rank, (int)tensor_count(x));
     puts("");
     puts("Score: 100/100");' '#include <stdio.h>'
