@@ -49,8 +49,8 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         rank--;
     if (pid == launcher->mpirun)
         snprintf(diagnosis, size,
-                 _("the ranks print more than the grader can record: mpirun held %lld "
-                   "MB of their output"),
+                 _("mpirun held %lld MB of what ranks sent it: they print more than the "
+                   "grader can record, or write to a connection of MPI"),
                  megabytes);
     else
         snprintf(
