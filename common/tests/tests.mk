@@ -16,7 +16,8 @@ TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c
 
 # The two archives need each other: the model calls the layers of labs, and these call the functions
 # of balise.h.
-link_test = $(CC) $(LDFLAGS) -Wl,--wrap=_mark_point $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
+link_test = $(CC) $(LDFLAGS) -Wl,--wrap=_mark_point $(filter %.o,$^) \
+    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
 $(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
 
 $(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a \

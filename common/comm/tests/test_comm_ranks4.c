@@ -331,8 +331,8 @@ START_TEST(sums_of_numbers_in_16_bits_travel_as_such)
         double bytes[] = {(double)group_counter(group, ALL_REDUCE).bytes,
                           (double)group_counter(group, REDUCE_SCATTER).bytes};
         group_sum(group, bytes, 2);
-        const bool right = are_small_sums(group, mine, rows, columns, rank * columns, width) &
-                           are_small_sums(group, all, 1, count, 0, 0);
+        bool right = are_small_sums(group, mine, rows, columns, rank * columns, width);
+        right = are_small_sums(group, all, 1, count, 0, 0) && right;
         give_back((real *)x);
         give_back((real *)room);
         ck_assert_msg(right, "%ld rows of %ld numbers", (long)rows, (long)columns);
